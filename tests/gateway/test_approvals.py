@@ -310,12 +310,17 @@ def test_somebody_who_may_approve_answers_for_another_but_does_not_spend_for_the
     assert (given.status, given.json["resolver"]) == (200, f"token:clerk-{run}")
 
 
-def test_who_has_less_left_than_is_asked_for_cannot_agree(acme: Organisation, run: str) -> None:
+@pytest.mark.parametrize("agent", ["shop", "front"])
+def test_who_has_less_left_than_is_asked_for_cannot_agree(
+    acme: Organisation, run: str, agent: str
+) -> None:
+    """Whichever turn would pay it: the one that is answered, or one below it."""
     poor = acme.new_token(f"poor-{run}", "--limit", "0.01")
-    ask(acme, run, "shop", run, token=poor)
+    ask(acme, run, agent, run, token=poor)
     (question,) = asked(acme, run, token=poor)
     reply = answer(acme, question["id"], token=poor)
     assert (reply.status, reply.code) == (402, "spending_limit_reached")
+    assert (reply.json["error"]["needed"], reply.json["error"]["left"]) == ("0.02", "0.01")
     assert len(asked(acme, run, token=poor)) == 1
     assert answer(acme, question["id"], "rejected", token=poor).status == 200
 

@@ -16,6 +16,7 @@ from tests.support.served import AGENTS
 MANY = 20
 PEERS = ("globex", "initech")
 AGENT = "\n[agents.{0}]\nkind = 'python'\ntarget = 'agents:held'\n"
+ASKS = "\n[agents.asks]\nkind = 'python'\ntarget = 'agents:asks'\n"
 NAMES = ("one", "two", "three", "four")
 # It ends when a file of the name that it was asked with is there.
 HELD = """
@@ -25,6 +26,11 @@ async def held(visit: carnet.Visit) -> str:
     while not RAN.with_name(visit.text).exists():
         await asyncio.sleep(0.01)
     return "let go"
+
+
+async def asks(visit: carnet.Visit) -> str:
+    await visit.interrupt(approval="May I?")
+    return await held(visit)
 """
 
 
@@ -41,7 +47,7 @@ class Desk:
     def __init__(self, gateway: Organisation, most: int, per_agent: int) -> None:
         self.gateway = gateway
         limits = f"[limits]\ntasks = {most}\ntasks_per_agent = {per_agent}\n"
-        agents = "".join(AGENT.format(name) for name in NAMES)
+        agents = "".join(AGENT.format(name) for name in NAMES) + ASKS
         gateway.configure(limits + agents, agents=AGENTS + HELD)
         gateway.start()
         self.mallory = gateway.new_token("mallory")
@@ -57,6 +63,17 @@ class Desk:
         reply = request("POST", f"{self.gateway.url}/tasks", fields, chat_body(file, agent))
         assert reply.status == 202, reply.body
         return str(reply.json["taskId"])
+
+    def answer(self, token: str, run: str) -> None:
+        """Call an agent that asks for leave, and give it: the call is run on as a task."""
+        ids = [("x-tangle-runid", run), ("x-tangle-turnid", f"{run}.t0.x")]
+        waits = self.gateway.chat("gate", "asks", headers=ids, token=token)
+        assert waits.status == 403, waits.body
+        name = waits.json["error"]["interrupt"]["id"]
+        fields = [("authorization", f"Bearer {token}"), ("content-type", "application/json")]
+        url = f"{self.gateway.url}/approvals/{name}"
+        reply = request("POST", url, fields, b'{"outcome": "accepted"}')
+        assert reply.status == 200, reply.body
 
     def let_go(self, file: str) -> None:
         (self.gateway.folder / file).touch()
@@ -104,6 +121,27 @@ def test_one_task_does_not_wait_behind_all_of_another_tenant(opening: Opening) -
     hers = [run for run in order if run.startswith("m")]
     assert hers == [f"m{number}" for number in range(MANY)]  # those of one in their order
     until(lambda: desk.unfinished() == 0)
+
+
+def test_one_answered_call_does_not_wait_behind_all_of_another_tenant(opening: Opening) -> None:
+    """A88: nor behind calls that were answered, by whoever made them."""
+    desk = opening(8, 1)
+    desk.answer(desk.mallory, "first")
+    until(lambda: desk.ran() == ["first"])
+    for number in range(MANY):
+        desk.answer(desk.mallory, f"m{number}")
+    desk.answer(desk.alice, "a0")
+    desk.answer(desk.alice, "a1")
+    desk.let_go("gate")
+    until(lambda: len(desk.ran()) == MANY + 3)
+    order = desk.ran()
+    assert order.index("a0") <= 2
+    assert order.index("a1") <= 4
+    hers = [run for run in order if run.startswith("m")]
+    assert hers == [f"m{number}" for number in range(MANY)]  # those of one in their order
+    until(lambda: desk.unfinished() == 0)
+    held = "SELECT COUNT(*) FROM purse WHERE name LIKE 'waits/%' AND spent <> 0"
+    assert rows(desk.gateway, held) == [(0,)]
 
 
 def test_who_has_tasks_at_many_agents_does_not_take_every_place(opening: Opening) -> None:

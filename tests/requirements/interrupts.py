@@ -10,7 +10,7 @@ _ISSUE = "tests/runtime/receipts/test_issue.py::"
 _POLICIES = "tests/runtime/peers/test_policies.py::"
 _POLICY = "tests/wire/dialects/test_policy.py::"
 _WAITING = "tests/gateway/test_approvals_waiting.py::"
-_PLACES = "tests/stores/turn/test_interrupts_places.py::"
+_PLACES = "tests/stores/turn/test_answers_places.py::"
 _VALUES = "tests/interop/interrupts/test_values.py::"
 _ANSWERS = "tests/runtime/skills/test_answers.py::"
 _PROFILE = "tests/security/signed/test_profile.py::"
@@ -19,7 +19,7 @@ _INBOX = "tests/security/callers/test_inbox.py::"
 _DEPTH = "tests/security/test_depth.py::"
 _LAST_HOP = "tests/gateway/endpoint/test_depth.py::"
 _PEOPLE = "tests/gateway/test_approvals_people.py::"
-_STORED = "tests/stores/turn/test_interrupts_answers.py::"
+_STORED = "tests/stores/turn/test_answers.py::"
 _APPROVALS = "tests/gateway/test_approvals.py::"
 
 ROWS = (
@@ -74,7 +74,8 @@ ROWS = (
         (
             _WAITING + "test_a_call_beyond_the_bound_fails_plainly_and_holds_nothing",
             _WAITING + "test_another_caller_waits_as_if_nobody_else_did",
-            _WAITING + "test_an_answer_makes_room_for_the_same_request",
+            _WAITING + "test_the_end_of_a_call_that_was_answered_makes_room_for_the_same_request",
+            _PLACES + "test_a_turn_that_was_answered_keeps_its_place_until_it_has_ended",
             _WAITING + "test_the_bound_holds_for_tasks_too",
             _PLACES + "test_as_many_turns_of_one_caller_wait_as_may_and_no_more",
         ),
@@ -101,6 +102,7 @@ ROWS = (
             _VALUES + "test_a_value_that_was_not_asked_for_is_refused_and_the_question_stays_open",
             _VALUES + "test_a_child_is_given_what_its_parent_was_answered",
             _SAMVAD + "test_a_value_that_only_the_asker_can_compare_is_asked_for_again",
+            _VALUES + "test_a_value_that_no_header_can_carry_is_refused_when_it_is_given",
             _ANSWERS + "test_an_answer_is_one_of_the_options",
             _ANSWERS + "test_an_answer_has_the_shape_of_the_schema_with_its_references",
         ),
@@ -199,6 +201,26 @@ ROWS = (
             _PEOPLE + "test_whom_a_payer_named_agrees_as_far_as_the_ceiling_goes",
             _PEOPLE + "test_whom_a_payer_named_agrees_to_nobody_elses_payments",
         ),
+    ),
+    Row(
+        "security:a46:room",
+        "A payment without room is refused where it is answered, with what is needed, and its "
+        "question stays open; what only another organisation can know is asked for again.",
+        "A46, R53",
+        (
+            _APPROVALS + "test_who_has_less_left_than_is_asked_for_cannot_agree",
+            _OPENAI + "test_an_answer_that_cannot_be_paid_is_refused_and_not_used",
+            _OPENAI + "test_a_payment_beyond_the_credit_at_a_peer_is_asked_for_again_and_paid_once"
+            "_there_is_room",
+            _STORED + "test_a_payment_that_a_turn_below_has_no_room_for_is_refused_where_it_is"
+            "_answered",
+        ),
+    ),
+    Row(
+        "security:a110:ended",
+        "From the moment a person has ended nobody answers what she was asked.",
+        "A110, R28",
+        (_STORED + "test_nobody_answers_for_a_person_who_has_ended",),
     ),
     Row(
         "security:a110:meant",

@@ -9,6 +9,7 @@ _STORED = "tests/stores/upkeep/test_revocation.py::"
 _BEGUN = "tests/edge/test_shares.py::"
 _QUEUED = "tests/stores/commit/test_backlog.py::"
 _WORST = "tests/worst/test_worst.py::"
+_RANKS = "tests/stores/turn/test_answers_places.py::"
 _FAIR = "tests/interop/test_fair_tasks.py::"
 _LISTED = "tests/security/callers/test_many_runs.py::"
 _SEARCHED = "tests/stores/calls/test_turns_search.py::"
@@ -100,6 +101,8 @@ ROWS = (
         "A88",
         (
             _FAIR + "test_one_task_does_not_wait_behind_all_of_another_tenant",
+            _FAIR + "test_one_answered_call_does_not_wait_behind_all_of_another_tenant",
+            _RANKS + "test_an_answered_turn_waits_behind_those_of_its_payer_and_of_nobody_else",
             _FAIR + "test_who_has_tasks_at_many_agents_does_not_take_every_place",
             _CHOSEN + "test_nobody_gets_a_second_place_while_another_who_waits_has_fewer",
         ),

@@ -105,6 +105,7 @@ def build_pages(
         currency=settings.ledger.currency,
         rules=store.rules,
         wake=backend.worker.wake,
+        router=backend.router,
     )
     backend.journal.by_rule = decisions.by_rule
     approvals = Approvals(

@@ -147,12 +147,15 @@ _decoder: Final = msgspec.msgpack.Decoder(SealedCall, dec_hook=_hide)
 _former: Final = msgspec.msgpack.Decoder(_Former, dec_hook=_hide)
 
 
-def sealed_call_of(call: Call, spent: int) -> SealedCall:
-    """What is kept of a call that waits for an answer, of which so much has been spent."""
+def sealed_call_of(call: Call, spent: int, released: int = 0) -> SealedCall:
+    """What is kept of a call that waits for an answer, of which so much has been spent.
+
+    `released` is what it reserves no more, as it is asked for again.
+    """
     left = call.allowance
     kept = replace(
         call.admitted,
-        reserve=max(call.reserve - spent, 0),
+        reserve=max(call.reserve - spent - released, 0),
         set_aside=max(call.set_aside - spent, 1) if call.set_aside else 0,  # 0: it is not bounded
     )
     return SealedCall(admitted=kept, budget=None if left is None else left.left())

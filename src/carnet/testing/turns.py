@@ -106,11 +106,25 @@ class MemoryTurns:
             (
                 *(n, one.interrupt.id, hash_state(one.interrupt.state), one.status, one.expires),
                 *(_charged(one), one.outcome, one.asked),
+                *(None, one.interrupt.amount or 0, self._held_below(n, one)),  # nobody ends
             )
             for n, asked in self.interrupted.items()
             for one in asked
         ]
         return rules
+
+    def _held_below(self, n: int, asked: InterruptRecord) -> str | None:
+        """What a turn below holds that is to pay what this one asks for."""
+        if asked.is_charged or asked.interrupt.kind != PAYMENT:
+            return None
+        rest = self._rest[n]
+        for other, found in self.interrupted.items():
+            its = self._rest[other]
+            is_near = (its["run"], its["purse"]) == (rest["run"], rest["purse"])
+            waits = [one for one in found if one.is_charged and one.status == "open"]
+            if is_near and asked.interrupt.id in {one.interrupt.id for one in waits}:
+                return str(its.get("holds") or "")
+        return None
 
     def _row(self, turn: Turn) -> Row:
         """A turn as TURN_COLUMNS has it."""

@@ -27,6 +27,12 @@ async def seller(visit: carnet.Visit) -> str:
     return f"sold {visit.text}" if answer.accepted else "not sold"
 
 
+async def dear(visit: carnet.Visit) -> str:
+    note(visit)
+    answer = await visit.interrupt(payment="12", message="All of it costs twelve.")
+    return f"sold {visit.text}" if answer.accepted else "not sold"
+
+
 async def teller(visit: carnet.Visit) -> AsyncIterator[str]:
     note(visit)
     yield "looking "
@@ -84,7 +90,7 @@ async def later(text: str, visit: carnet.Visit) -> dict[str, str]:
     return {"text": f"sold {text}" if answer.accepted else "not sold"}
 """
 
-NAMES = ("seller", "teller", "clerk", "wide", "hasty", "guard", "both", "front")
+NAMES = ("seller", "dear", "teller", "clerk", "wide", "hasty", "guard", "both", "front")
 CONFIG = "\n".join(
     f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\ntrust = "public"\n'
     + 'price = "0.0002"\n' * (name == "seller")

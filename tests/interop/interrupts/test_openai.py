@@ -7,7 +7,9 @@ from datetime import datetime
 
 import pytest
 
+from carnet.runtime.peers.policies import NOT_PAID
 from carnet.testing.wait import until
+from tests.faults.stores import rows
 from tests.interop.conftest import Databases
 from tests.interop.interrupts.scene import (
     AT_GLOBEX,
@@ -24,9 +26,14 @@ from tests.interop.interrupts.scene import (
     started,
     state_of,
 )
-from tests.support.http import chat_body, request
+from tests.support.http import Reply, chat_body, request
 from tests.support.served import executions
 from tests.support.signing.signed import now
+
+HELD = (
+    "SELECT t.n, t.reserve, t.holds FROM turn t JOIN run r ON r.n = t.run"
+    " WHERE r.id = ? AND (t.reserve <> 0 OR t.holds IS NOT NULL)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -165,10 +172,53 @@ def test_an_answer_that_cannot_be_paid_is_refused_and_not_used(scene: Scene) -> 
     headers = [*same_turn(waits), resolution(state_of(waits))]
     refused = scene.ask("hi", "seller", headers=headers, token=token)
     assert (refused.status, refused.code) == (402, "spending_limit_reached")
+    numbers = refused.json["error"]
+    assert (numbers["needed"], numbers["left"]) == ("0.02", "0.0098")  # it holds its price
     again = scene.ask("hi", "seller", headers=same_turn(waits), token=token)
     assert again.body == waits.body
     headers = [*same_turn(waits), resolution(state_of(waits), "rejected")]
     assert scene.ask("hi", "seller", headers=headers, token=token).text == "not sold"
+
+
+@pytest.mark.parametrize(
+    ("agent", "text", "hops"),
+    [
+        ("@dear@globex.example", "hi", 1),
+        ("relay", "@relay@globex.example @dear@initech.example hi", 2),
+    ],
+)
+def test_a_payment_beyond_the_credit_at_a_peer_is_asked_for_again_and_paid_once_there_is_room(
+    scene: Scene, agent: str, text: str, hops: int
+) -> None:
+    """Its question is open again, says why, and no answer was used for nothing."""
+    for callee in range(1, hops):
+        grant(scene, callee)
+    waits = scene.ask(text, agent)
+    assert waits.status == 402
+    name, run = waits.json["error"]["interrupt"]["id"], waits.headers["x-tangle-runid"]
+    assert answer(scene.acme, name).status == 200
+    page = until(
+        lambda: scene.acme.get(f"/approvals/{name}").json, lambda page: page["status"] == "open"
+    )
+    assert page["message"] == f"{NOT_PAID} All of it costs twelve."
+    assert posted(scene, run) == [(0, 0)] * 2
+    grant(scene, hops)
+
+    def asked() -> Reply:
+        """The call again, answered anew while it still waits: its peer learns of it in a second."""
+        if scene.acme.get(f"/approvals/{name}").json["status"] == "open":
+            answer(scene.acme, name)
+        return scene.again(waits, text=text, agent=agent)
+
+    assert until(asked, lambda reply: reply.status == 200, pause=0.5).text == "sold hi"
+    assert posted(scene, run) == [(12_000_000,) * 2] * hops + [(0, 0)] * (2 - hops)
+    assert [rows(gateway, HELD, run) for gateway in scene] == [[], [], []]
+
+
+def grant(scene: Scene, callee: int) -> None:
+    """Give more credit to whoever calls this one of the three."""
+    caller = scene[callee - 1]
+    scene[callee].carnet("peers", "add", caller.domain, "--url", caller.url, "--credit", "40")
 
 
 def test_a_value_and_its_schema_travel_there_and_back(scene: Scene) -> None:

@@ -45,13 +45,23 @@ async def brief(visit: carnet.Visit) -> str:
     return (await visit.interrupt(payment="0.02", expires=3600)).outcome
 
 
+async def wordy(visit: carnet.Visit) -> str:
+    note(visit)
+    return str(len((await visit.interrupt(input="What?")).value))
+
+
+async def beyond(visit: carnet.Visit) -> str:
+    note(visit)
+    return await visit.peer("@wordy@globex.example").ask(visit.text)
+
+
 async def endless(visit: carnet.Visit) -> str:
     note(visit)
     for _ in range(1000):
         await visit.interrupt(approval="And again?")
     return "at last"
 """
-NAMES = ("clerk", "former", "above", "brief", "endless")
+NAMES = ("clerk", "former", "above", "brief", "wordy", "beyond", "endless")
 CONFIG = "".join(
     f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\ntrust = "public"\n'
     + 'price = "0.01"\n' * (name == "brief")
@@ -234,6 +244,33 @@ def decide(acme: Organisation, name: str, token: str, **more: Any) -> Reply:
     fields = [("authorization", f"Bearer {token}"), ("content-type", "application/json")]
     body = json.dumps({"outcome": "accepted", **more}).encode()
     return request("POST", f"{acme.url}/approvals/{name}", fields, body)
+
+
+@pytest.mark.parametrize("agent", ["vendor", "@wordy@globex.example", "beyond", "wordy"])
+def test_a_value_that_no_header_can_carry_is_refused_when_it_is_given(
+    scene: Scene, agent: str
+) -> None:
+    """The agent here takes it; to one elsewhere it cannot be brought, and the question stays."""
+    scene.vendor.reply = lambda asked: (
+        answered("got it") if "carnet-resolution" in asked.headers else policy()
+    )
+    text = f"long for {agent}"
+    waits = scene.ask(agent, text)
+    (question,) = [
+        each
+        for each in scene.acme.get("/approvals").json["approvals"]
+        if each["run"] == waits.headers["x-tangle-runid"]
+    ]
+    reply = decide(scene.acme, question["id"], scene.acme.token, value="x" * 15_000)
+    if agent != "wordy":
+        assert (reply.status, reply.code) == (400, "invalid_request")
+        assert scene.again(waits, agent, text=text).body == waits.body
+        reply = decide(scene.acme, question["id"], scene.acme.token, value="x" * 8_000)
+    assert reply.status == 200
+    done = until(lambda: scene.again(waits, agent, text=text), lambda got: got.status == 200)
+    assert done.text == (
+        "got it" if agent == "vendor" else f"{15_000 if agent == 'wordy' else 8_000}"
+    )
 
 
 def test_an_agent_that_never_stops_asking_is_ended(scene: Scene) -> None:

@@ -20,7 +20,8 @@ from carnet.wire.crypto import ed25519
 from tests.runtime.peer import Line, Peer, opened, reply
 from tests.runtime.peers.test_keyring import MISSING, ONE, Pins, carnet_json, key, seed, where
 
-GLOBEX = "agent://globex.example"
+NAMES = ("globex.example", "initech.example")
+GLOBEX = f"agent://{NAMES[0]}"
 PAYS = Spending(money=5, currency="credits")
 EACH: tuple[Freshness, ...] = ("pay", "all", "none")
 Shown = Literal["list", "none", "broken", "down"]
@@ -66,7 +67,8 @@ class Issuer:
                 self.asked += 1
                 await line.say(self.page())
             elif "/carnet.json" in request.lines[0]:
-                await line.say(reply(carnet_json(ONE)))
+                shown = self.domain if self.domain in NAMES else NAMES[0]
+                await line.say(reply(carnet_json(ONE, domain=shown)))
             else:
                 await line.say(MISSING)
 
@@ -114,7 +116,7 @@ async def scene(*pins: PinnedKey, shown: Shown = "list") -> AsyncIterator[Scene]
     issuer = Issuer(clock)
     issuer.shown = shown
     async with Peer(issuer.script) as peer, opened() as http:
-        peers = MemoryPeers(Known(domain="globex.example", url=where(peer)))
+        peers = MemoryPeers(*(Known(domain=name, url=where(peer)) for name in NAMES))
         pinned: Any = Pins(*pins)
         ring = Ring(pinned=pinned, peers=peers, http=http, clock=clock)
         lists = EndedLists(ring, http, clock)
@@ -197,6 +199,20 @@ async def test_a_list_that_came_before_the_issuer_went_away_is_good_for_its_minu
         at.clock.advance(1)
         assert not await at.holds(a_delegation())
         assert await at.holds(a_delegation(budget=None))
+
+
+async def test_the_lists_of_many_others_make_none_count_as_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One issuer costs another nothing: when a list came is known as long as the list is."""
+    async with scene() as at:
+        monkeypatch.setattr("carnet.runtime.peers.ended.MOST_LISTS", 1)
+        assert await at.holds(a_delegation())
+        at.issuer.domain = NAMES[1]
+        assert await at.holds(a_delegation(issuer=f"agent://{NAMES[1]}"))
+        at.clock.advance(59)
+        assert await at.holds(a_delegation())
+        assert at.issuer.asked == 2
 
 
 async def test_whose_key_was_written_down_is_asked_for_nothing() -> None:

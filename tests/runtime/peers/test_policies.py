@@ -17,6 +17,7 @@ from carnet.errors import (
     PeerRefused,
     PolicyForbidden,
 )
+from carnet.runtime.peers.policies import NOT_PAID
 from carnet.runtime.wrappers.breaker import Breaker
 from carnet.runtime.wrappers.retrying import Retrying
 from carnet.testing.clock import FakeClock, FakeIds
@@ -169,6 +170,33 @@ async def test_an_answer_that_is_refused_there_is_not_sent_again() -> None:
     assert events[-1] == Done()
     again, _ = await end_of(policy(), USED, policy(), call=answered(READ))
     assert again == [call_record(status="waiting"), Waiting((READ,))]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "words"),
+    [
+        (402, "payment_required", f"{NOT_PAID} Two cents."),
+        (402, "spending_limit_reached", f"{NOT_PAID} Two cents."),
+        (402, "bill_unpaid", f"{NOT_PAID} Two cents."),
+        (431, "headers_too_large", "Two cents."),
+        (400, "malformed_caller_context", "Two cents."),
+    ],
+)
+async def test_a_payment_that_is_beyond_our_credit_there_is_asked_for_again(
+    status: int, code: str, words: str
+) -> None:
+    """Nothing was used there: the person is told why, and can answer once there is room."""
+    refused = reply(b'{"error":{"code":"%b"}}' % code.encode(), status=status)
+    again, brought = await end_of(policy(), refused, policy(), call=answered(READ))
+    assert brought == ["", "s3cret;outcome=accepted", ""]
+    assert again == [call_record(status="waiting"), Waiting((replace(READ, message=words),))]
+
+
+async def test_a_call_that_is_beyond_our_credit_there_before_it_is_answered_fails() -> None:
+    refused = reply(b'{"error":{"code":"payment_required"}}', status=402)
+    async with remote_to(answering(refused)) as (remote, peer):
+        error, _ = await fail(remote, answered(READ))
+    assert (type(error), len(peer.requests)) == (PeerRefused, 1)
 
 
 async def test_several_answers_are_brought_one_after_the_other() -> None:

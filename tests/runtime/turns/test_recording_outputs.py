@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from carnet.core.call import Call, Claim
 from carnet.core.messages.events import (
@@ -17,11 +18,10 @@ from carnet.core.messages.events import (
     Usage,
     Waiting,
 )
-from carnet.core.messages.interrupt import Interrupt, hash_state
+from carnet.core.messages.interrupt import Interrupt, Resolution, StatedResolution
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.messages.output import Output, Sink
 from carnet.errors import ProviderError
-from carnet.ports.calls.turns import Answer, TurnClaim
 from carnet.runtime.visit.pulled import MOST_WAITING, pulled
 from carnet.testing.wait import until_so
 from tests.guards.scene import claim, target
@@ -132,27 +132,18 @@ async def test_a_turn_that_finds_no_place_to_wait_fails_after_what_it_said(
     assert len(extensions) == 1  # the call out, once
 
 
-async def test_a_turn_takes_the_place_of_one_that_was_answered() -> None:
-    async def careful(_: Call, __: Output, /) -> End:
-        return Waiting((NEEDED,))
+async def test_a_turn_takes_the_place_of_one_that_was_answered_and_has_ended() -> None:
+    async def careful(call: Call, _: Output, /) -> End:
+        return Done() if call.resolved else Waiting((NEEDED,))
 
     stage = Stage(target("careful", agent=careful))
     stage.turns.per_caller = 1
-    first = await stage.gate.admit(claim("careful"))
-    assert isinstance((await stage.read(first))[-1], Waiting)
-    assert isinstance((await stage.ask("careful"))[-1], Failed)
-    answer = Answer(state_hash=hash_state(NEEDED.state), outcome="accepted")
-    await stage.turns.claim(
-        TurnClaim(
-            admitted=first.admitted,
-            key=first.record.key,
-            digest=claim("careful").digest,
-            most_run_calls=9,
-            now=first.record.created,
-            request=b"",
-            resolution=answer,
-        )
-    )
+    asked = claim("careful", marks=in_run())
+    assert isinstance((await stage.read(await stage.gate.admit(asked)))[-1], Waiting)
+    brought = StatedResolution(NEEDED.state, Resolution(outcome="accepted"))
+    answered = await stage.gate.admit(replace(asked, resolution=brought))
+    assert isinstance((await stage.ask("careful"))[-1], Failed)  # it has not ended yet
+    assert (await stage.read(answered))[-1] == Done()
     assert isinstance((await stage.ask("careful"))[-1], Waiting)
 
 

@@ -8,8 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Call, Price
+from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.events import Done, Event, Failed, Text, Usage, joined_text
+from carnet.core.messages.events import Done, Event, Failed, Text, Usage, Waiting, joined_text
+from carnet.core.messages.interrupt import Resolution, StatedResolution
+from carnet.core.people.proof import Document, Spending
 from carnet.errors import OutcomeUnknown, StorageUnavailable
 from carnet.ports.calls.turns import Debit
 from carnet.runtime.visit.dispatch import Dispatching
@@ -278,3 +281,39 @@ async def test_dispatching_must_be_connected_first() -> None:
     call = await stage.gate.admit(claim("speak"))
     with pytest.raises(RuntimeError):
         await anext(dispatch(call, "speak", call.ask, index=0, auth="forward-user"))
+
+
+DOCUMENT = Document(
+    issuer="globex.example",
+    audience="acme.example",
+    issued=0,
+    expires=1,
+    run="conv_1",
+    turn="conv_1.t0.x",
+    depth=1,
+    last_depth=3,
+    digest="",
+    keyid="",
+)
+
+
+@pytest.mark.parametrize(
+    ("document", "task", "left"), [(DOCUMENT, None, 200), (DOCUMENT, "t", 300), (None, None, 300)]
+)
+async def test_a_budget_without_room_for_a_payment_is_not_lessened_by_it(
+    document: Document | None, task: str | None, left: int
+) -> None:
+    """The document that brings an answer has room for it; what was kept with a call has none."""
+
+    async def shop(visit: Visit) -> str:
+        return (await visit.interrupt(payment="0.0001")).outcome
+
+    stage = Stage(target("shop", agent=native(shop)))
+    asked = claim("shop", marks=in_run())
+    waiting = (await stage.read(await stage.gate.admit(asked)))[-1]
+    assert isinstance(waiting, Waiting)
+    brought = StatedResolution(waiting.interrupts[0].state, Resolution(outcome="accepted"))
+    call = await stage.gate.admit(replace(asked, resolution=brought))
+    allowance = Allowance(Spending(money=300, currency="credits"))
+    await stage.read(replace(call, allowance=allowance, document=document, task=task))
+    assert allowance.left().money == left

@@ -17,7 +17,7 @@ HOT = (
     *("LOCK_RATES", "LOCK_QUOTAS", "WRITE", "CLEAN"),
     *("READ_QUOTAS", "LOST_TASKS", "PUT_TASKS", "WAIT_AGAIN", "END_TASKS", "PUT_DELIVERIES"),
     *("KEEP_CALLS", "PUT_CALLBACKS", "PENDING", "RESOLVE", "PUT_INTERRUPTS", "EXPIRE"),
-    "PUT_OUTBOUND",
+    *("PUT_OUTBOUND", "QUEUED", "REFUNDS", "REFUND"),
 )
 # What reads all that there is, unless it has a condition.
 UNBOUND = ("Seq Scan", "Index Scan", "Index Only Scan", "Bitmap Index Scan")

@@ -1,5 +1,8 @@
 """Delegations that were granted: whose they are, and that all below one end with it (R59)."""
 
+import asyncio
+
+import asyncpg
 from msgspec.structs import replace
 
 from carnet.core.people.delegation import Delegation
@@ -7,6 +10,7 @@ from carnet.core.people.identity import Actor, Caller
 from carnet.core.people.proof import Spending
 from carnet.ports.trust.people import NewPerson
 from carnet.stores.open import Store
+from carnet.testing.wait import until_so
 from tests.stores.support.scenes import NOW, Place, a_claim, a_task
 
 ACME = "agent://acme.example"
@@ -62,6 +66,27 @@ async def test_a_delegation_is_a_persons_and_ends_with_her(store: Store) -> None
     await store.reread()
     assert store.delegations.ended_link(hers) == 1
     assert not await store.delegations.record(a_delegation("d2"), alice.n)
+
+
+async def test_a_delegation_that_postgres_records_while_its_person_ends_is_not_left(
+    store: Store, place: Place
+) -> None:
+    """R59: the end that has begun is waited for; it would not find what is written after it."""
+    alice = await store.people.add(NewPerson(name="alice"), NOW)
+    ending = await asyncpg.connect(place.postgres)
+    try:
+        async with ending.transaction():
+            await ending.execute("UPDATE person SET ended = $1 WHERE n = $2", NOW, alice.n)
+            recording = asyncio.ensure_future(store.delegations.record(a_delegation("d1"), alice.n))
+            blocked = (
+                "SELECT COUNT(*) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+            )
+            await until_so(lambda: place.rows(blocked), lambda found: found == [(1,)])
+        assert not await recording
+    finally:
+        await ending.close()
+    assert place.rows("SELECT COUNT(*) FROM delegation") == [(0,)]
 
 
 async def test_what_has_ended_is_seen_by_others_and_forgotten_when_it_would_have_expired(

@@ -1,11 +1,23 @@
 """What a call has cost above what was reserved for it: debited, or written down as unpaid (R57)."""
 
 import asyncio
+from typing import Any
+
+import pytest
 
 from carnet.core.people.identity import Payer
 from carnet.ports.calls.turns import Claimed, Debit, Denied
 from carnet.stores.open import Store
-from tests.stores.support.scenes import ALICE, Place, a_claim, a_finish, claimed
+from tests.stores.support.scenes import (
+    ALICE,
+    Place,
+    a_claim,
+    a_finish,
+    a_wait,
+    an_answer,
+    an_interrupt,
+    claimed,
+)
 
 LIMITED = Payer(account=ALICE.account, quota="token:alice", limit=1000)
 QUOTA = "SELECT spent, reserved, unpaid FROM purse"
@@ -90,3 +102,42 @@ async def test_children_that_are_answered_from_their_record_are_counted_once(sto
     again = claimed(await store.turns.claim(a_claim()))
     ended = a_finish(again, debits=(Debit("agent:echo", 5),), children_cost=90)
     assert (await store.turns.finish(ended)).cost == 95
+
+
+USED = "SELECT owner, used FROM rule ORDER BY n"
+FREE: dict[str, Any] = {"state": "failed", "debits": ()}
+
+
+@pytest.mark.parametrize(
+    ("end", "used"),
+    [
+        (FREE, 0),
+        (FREE | {"retryable": True}, 400),  # it may run again, with what was agreed to
+        (FREE | {"debits": (Debit("peer:b", 1),)}, 400),
+        (FREE | {"children_cost": 1}, 400),
+        ({}, 400),
+    ],
+)
+async def test_a_rule_is_given_back_what_was_not_paid(
+    store: Store, place: Place, end: dict[str, Any], used: int
+) -> None:
+    rule = {"agent": "echo", "kind": "payment"}
+    for owner in ("token:bob", "token:alice"):
+        await store.rules.add(owner=owner, **rule, ceiling=1000, now=1)
+    await store.rules.use(owner="token:bob", **rule, amount=400)
+    number = await store.rules.use(owner="token:alice", **rule, amount=400)
+    answer = a_claim(resolution=an_answer(resolver=f"rule:{number}"))
+    waits: dict[str, Any] = {
+        "interrupts": (an_interrupt(amount=400, origin=None),),
+        "owners": ("token:alice",),
+    }
+    turn = claimed(await store.turns.claim(a_claim()))
+    await store.turns.finish(a_wait(turn, **waits))
+    for _ in range(2):  # it is asked for again, and so it was not paid
+        turn = claimed(await store.turns.claim(answer))
+        await store.turns.finish(a_wait(turn, **waits))
+        assert place.rows(USED) == [("token:bob", 400), ("token:alice", 0)]
+        await store.rules.use(owner="token:alice", **rule, amount=400)
+    turn = claimed(await store.turns.claim(answer))
+    await store.turns.finish(a_finish(turn, **end))
+    assert place.rows(USED) == [("token:bob", 400), ("token:alice", used)]

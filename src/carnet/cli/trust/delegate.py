@@ -128,7 +128,9 @@ async def _by_gateway(
             currency=settings.ledger.currency,
         )
         if made.token_id is not None:
-            await store.delegations.record(made, None if person is None else person.n)
+            number = None if person is None else person.n
+            if not await store.delegations.record(made, number):  # she has just ended
+                refuse_unknown("person", name, "carnet people list")
         return made
 
 

@@ -20,7 +20,7 @@ from carnet.core.messages.interrupt import StatedResolution
 from carnet.core.people.address import handle_of
 from carnet.core.people.identity import Actor, Payer, Secret
 from carnet.core.people.proof import Spending
-from carnet.errors import PolicyStateInvalid, SpendingLimitReached
+from carnet.errors import PaymentRequired, PolicyStateInvalid, SpendingLimitReached
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.admission.transaction import (
     Entry,
@@ -127,12 +127,17 @@ class Children:
         return call
 
     async def _resume(self, entry: Entry, call: Call, parent: Call) -> Call:
-        """Bring a child that waits the answers that its parent was given."""
+        """Bring a child that waits the answers that its parent was given.
+
+        Where its payer, who was asked, has no room for a payment any more, it waits on.
+        """
+        short = (SpendingLimitReached, PaymentRequired)
+        passed = (PolicyStateInvalid, *(short if entry.admitted.payer == parent.payer else ()))
         for each in parent.resolved:
             brought = StatedResolution(each.interrupt.state, each.resolution)
             answer = msgspec.structs.replace(answer_of(brought), interrupt=each.interrupt.id)
             answered = msgspec.structs.replace(entry, resolution=answer)
-            with contextlib.suppress(PolicyStateInvalid):  # it waits for another, or no longer
+            with contextlib.suppress(*passed):  # it waits for another, or no longer
                 call = await self._transaction.claim(answered)
             if not call.known:
                 break

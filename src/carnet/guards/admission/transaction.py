@@ -181,7 +181,7 @@ class Transaction:
                 verdict = await self._turns.claim(self._turn_claim(entry, most_run_calls))
         if not isinstance(verdict, Denied):
             return entry, verdict
-        if entry.allowance is not None:
+        if entry.allowance is not None and entry.resolution is None:  # else it waits on, with it
             entry.allowance.give_back(entry.admitted.set_aside)
         if verdict.reason == "mismatch" and entry.made_in is not None:
             raise DefinitionChanged
@@ -355,8 +355,8 @@ def refusal(denied: Denied, entry: Entry, most_run_calls: int) -> CarnetError:
 
 
 def _amounts(denied: Denied, entry: Entry) -> dict[str, str]:
-    """What a call may cost; and what its payer has left, unless somebody else is told."""
-    needed = entry.admitted.reserve  # 0: it is an answer that would cost more than is left
+    """What is needed; and what its payer has left, unless somebody else is told."""
+    needed = denied.needed or entry.admitted.reserve  # by an answer, or by the call
     facts = {"needed": format_amount(needed)} if needed else {}
     if not entry.admitted.payer.by_forwarding:
         facts["left"] = format_amount(denied.amount)

@@ -125,6 +125,7 @@ class Denied(Struct, frozen=True, tag=True):
     retry_after: int | None = None
     bucket: str | None = None  # the rate (full for longest) or the quota that refused
     amount: int = 0  # of money: what is left of the payer's limit, or is unpaid
+    needed: int = 0  # what an answer would have had to reserve; 0 where it was none
 
 
 Verdict = Claimed | Known | Denied
@@ -209,6 +210,7 @@ class TurnFinish(Struct, frozen=True, kw_only=True):
     waits_until: int = 0  # and for how long; 0: as long as the store lets it
     call_bytes: bytes = b""  # of `core.sealed_call`, to run it then; the store seals them
     holding: tuple[Use, ...] = ()  # of quotas, what it goes on to take while it waits
+    released: int = 0  # of what it holds: agreed to, not paid, and now asked for again
     charges_all: bool = False  # payments that others ask for are debited by this turn too
     owners: tuple[str | None, ...] = ()  # who is to answer each here; None: whoever called us is
 

@@ -11,6 +11,8 @@ Law 4. Who publishes no list ends nothing: a gateway of another kind. A token of
 
 from typing import Final
 
+from msgspec import Struct
+
 from carnet.core.people.delegation import SKEW_SECONDS, Delegation, Freshness
 from carnet.core.people.proof import SECOND_US
 from carnet.errors import CarnetError, DelegationInvalid, PeerUnreachable
@@ -28,6 +30,13 @@ USUAL_SECONDS: Final = 600.0
 MOST_LISTS: Final = 1024
 
 
+class FetchedList(Struct, frozen=True):
+    """A list, and when it came, by the clock that never jumps."""
+
+    shown: travel.EndedList
+    came: float
+
+
 class EndedLists:
     """Asks those who delegated something whether it holds."""
 
@@ -37,7 +46,6 @@ class EndedLists:
         self._clock = clock
         self._fetching = Fetching(http)
         self._lists = Remembered(self._load, clock, most=MOST_LISTS)
-        self._came: dict[Site, float] = {}  # when a list came, by the clock that never jumps
 
     async def check(self, delegation: Delegation, freshness: Freshness) -> None:
         """Refuse a delegation with a link that its issuer has ended."""
@@ -48,30 +56,29 @@ class EndedLists:
                 continue
             found = await self._found(site, may_pay=may_pay or freshness == "all")
             known = None if found is None else found.value
-            if known is not None and link.token_id in known.ids:
+            if known is not None and link.token_id in known.shown.ids:
                 raise DelegationInvalid(reason="it was ended", link=number)
             if not _must_know(freshness, may_pay=may_pay):
                 continue
             is_none = found is not None and found.fault is None and found.value is None
-            if (is_none and link.is_ours) or not (is_none or self._tells(site, known)):
+            if (is_none and link.is_ours) or not (is_none or self._tells(known)):
                 reason = "whether it was ended cannot be learned now"
                 raise DelegationInvalid(reason=reason, link=number)
 
-    async def _found(self, site: Site, *, may_pay: bool) -> Found[travel.EndedList] | None:
+    async def _found(self, site: Site, *, may_pay: bool) -> Found[FetchedList] | None:
         """What is known of a site; None where nobody could be asked."""
         try:
             return await self._lists.find(site, after=FRESH_SECONDS if may_pay else USUAL_SECONDS)
         except CarnetError:  # too many are asked for, or it may not be asked
             return None
 
-    def _tells(self, site: Site, known: travel.EndedList | None) -> bool:
+    def _tells(self, known: FetchedList | None) -> bool:
         """Whether a list is there, and tells all of the last minute."""
-        if known is None or not known.whole:
+        if known is None or not known.shown.whole:
             return False
-        age = self._clock.monotonic() - self._came.get(site, 0.0)
-        return age <= FRESH_SECONDS
+        return self._clock.monotonic() - known.came <= FRESH_SECONDS
 
-    async def _load(self, site: Site) -> tuple[travel.EndedList, float]:
+    async def _load(self, site: Site) -> tuple[FetchedList, float]:
         shown = travel.read_ended(await self._fetching.page(site, ENDED_PATH))
         if shown.domain != site.domain:
             raise PeerUnreachable("its list of ended delegations is that of another domain")
@@ -81,10 +88,7 @@ class EndedLists:
         key = await self._key(shown, now)
         if not ed25519.holds(key, shown.signed, shown.signature):
             raise PeerUnreachable("its list of ended delegations is not signed by its key")
-        if len(self._came) >= MOST_LISTS:
-            self._came.pop(next(iter(self._came)))
-        self._came[site] = self._clock.monotonic()
-        return shown, USUAL_SECONDS
+        return FetchedList(shown, self._clock.monotonic()), USUAL_SECONDS
 
     async def _key(self, shown: travel.EndedList, now: int) -> bytes:
         issuer = f"agent://{shown.domain}"

@@ -4,12 +4,14 @@ Law 1. A call whose turn runs on is sent without an answer first. Who still wait
        who does not, answers or goes on (an answer may have arrived, and its reply been lost).
 Law 2. Each answer is sent once, one after the other, to who still waits for its state. One that is
        refused there is not sent again: the call is, without it, and what is waited for still is
-       asked for again (a schema may have been too wide to come up, and a value does not fit it).
+       asked for again (a schema may have been too wide to come up, and a value does not fit it; or
+       what we may owe there does not cover a payment, which the person is told).
 Law 3. What was said before a question that is answered now is not shown: it is said again.
 Law 4. What was agreed to be paid may be charged beyond what a call may cost, and nothing else.
 """
 
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -19,12 +21,30 @@ from carnet.core.messages.events import Done, Event, Usage, Waiting
 from carnet.core.messages.interrupt import Answered, StatedResolution
 from carnet.core.messages.output import Sink
 from carnet.core.people.address import is_elsewhere
-from carnet.errors import InvalidRequest, PeerRefused, PolicyStateInvalid
+from carnet.errors import (
+    BillUnpaid,
+    Fact,
+    HeadersTooLarge,
+    InvalidRequest,
+    MalformedCallerContext,
+    PaymentRequired,
+    PeerRefused,
+    PolicyStateInvalid,
+    SpendingLimitReached,
+)
 from carnet.ports.world.http_client import HttpAnswer
 from carnet.wire.dialects import policy
 
 Ending = Done | Waiting
 Send = Callable[[StatedResolution | None, Sink], Awaitable[Ending]]
+
+# What says of an answer that it was not used there, and of a payment that nothing was paid.
+_UNPAID: Final = frozenset({PaymentRequired.code, SpendingLimitReached.code, BillUnpaid.code})
+_UNUSED: Final = _UNPAID | {
+    *(PolicyStateInvalid.code, InvalidRequest.code),
+    *(HeadersTooLarge.code, MalformedCallerContext.code),  # it is too long for the way
+}
+NOT_PAID: Final = "Not paid: what we may owe there does not cover it."
 
 
 class HeldAnswer:
@@ -62,20 +82,23 @@ async def run_on(call: Call, sink: Sink, send: Send) -> Ending:
     unused = list(call.resolved)
     stated: StatedResolution | None = None
     is_last = False  # no other answer is to follow: it is read as it comes
+    unpaid: set[str] = set()  # the states of payments that were refused there
     while True:
         held = HeldAnswer(sink)
         try:
             end = await send(stated, sink if is_last else held)
         except PeerRefused as refused:
-            if stated is None or not _is_used(refused):
+            if stated is None or _words(refused).isdisjoint(_UNUSED):
                 raise
+            if not _words(refused).isdisjoint(_UNPAID):
+                unpaid.add(stated.state)
             stated, is_last = None, False
             continue
         waited_for = _among(unused, end)
         if not waited_for:
             if not is_last:
                 await held.show()
-            return end
+            return _explained(end, unpaid)
         answer, *others = waited_for
         unused.remove(answer)
         stated = StatedResolution(answer.interrupt.state, answer.resolution)
@@ -89,10 +112,25 @@ def _among(unused: list[Answered], end: Ending) -> list[Answered]:
     return [each for each in unused if each.interrupt.state in states]
 
 
-def _is_used(refused: PeerRefused) -> bool:
-    """Whether an answer was not the one that is waited for, not any more, or of another shape."""
-    words = {refused.facts.get("peer_code"), refused.facts.get("peer_reason")}
-    return not words.isdisjoint((PolicyStateInvalid.code, InvalidRequest.code))
+def _words(refused: PeerRefused) -> set[Fact]:
+    """Why an answer was refused, in the words of whoever waits."""
+    return {refused.facts.get("peer_code", ""), refused.facts.get("peer_reason", "")}
+
+
+def _explained(end: Ending, unpaid: set[str]) -> Ending:
+    """An end that says of payments which are asked for again why they were not made."""
+    if not unpaid or not isinstance(end, Waiting):
+        return end
+    return Waiting(
+        tuple(
+            [
+                replace(asked, message=f"{NOT_PAID} {asked.message}"[: policy.MOST_WORDS])
+                if asked.state in unpaid
+                else asked
+                for asked in end.interrupts
+            ]
+        )
+    )
 
 
 def surfaced(end: Ending, call: Call, domain: str) -> Ending:

@@ -4,7 +4,9 @@ Law 1. The same answer again changes nothing and is well; another one is refused
        comes too late.
 Law 2. A rule answers only the question that it was made for: of that kind, by that agent, on that
        way; a payment only as far as its ceiling goes.
-Law 3. An answer is durable, with the turn that runs on, before it is acknowledged. The turn is run
+Law 3. What could not be brought to whoever asks is refused when it is given, and the question stays
+       open: a value that no header can carry to an agent elsewhere, a payment without room.
+Law 4. An answer is durable, with the turn that runs on, before it is acknowledged. The turn is run
        as a task: whoever asked may be gone, and it survives the end of this process.
 """
 
@@ -18,11 +20,13 @@ from carnet.core.messages.interrupt import (
     PAYMENT,
     Interrupt,
     Resolution,
+    StatedResolution,
     chain_of,
     hash_state,
     question_of,
 )
 from carnet.core.money.amount import format_amount
+from carnet.core.people.address import is_elsewhere
 from carnet.core.sealed_call import read_sealed_call
 from carnet.errors import (
     AnsweredOtherwise,
@@ -30,14 +34,17 @@ from carnet.errors import (
     Internal,
     InterruptExpired,
     InterruptNotFound,
+    InvalidRequest,
     SpendingLimitReached,
 )
 from carnet.faults import point
+from carnet.ports.calls.agent import Router
 from carnet.ports.calls.inbox import NOT_AGREED, Inbox, InboxEntry, Rules
 from carnet.ports.calls.tasks import TaskClaim
 from carnet.ports.calls.turns import Answer, Claimed, Denied, TurnClaim, Turns
 from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.skills.answers import check_answer
+from carnet.wire.dialects.policy import MOST_SENT_BYTES, write_resolution
 
 
 class Decisions:
@@ -53,8 +60,12 @@ class Decisions:
         currency: str,
         rules: Rules,
         wake: Callable[[], None],
+        router: Router,
     ) -> None:
-        """`rules` are answers for the future; `wake` is told when a turn is to be run on."""
+        """`rules` are answers for the future; `wake` is told when a turn is to be run on.
+
+        `router` knows which agents are elsewhere.
+        """
         self._inbox = inbox
         self._turns = turns
         self._clock = clock
@@ -62,6 +73,7 @@ class Decisions:
         self._currency = currency
         self._rules = rules
         self._wake = wake
+        self._router = router
 
     async def remember(self, entry: InboxEntry, ceiling: int | None) -> None:
         """Give the same answer to the same question of the same agent from now on."""
@@ -107,15 +119,32 @@ class Decisions:
         """Answer a question; it as it is then."""
         if entry.record.status == "open":
             await asyncio.to_thread(check_answer, entry.record.interrupt, resolution)
+            self._check_size(entry, resolution)
             denied = await self._claim(entry, resolution)
             if denied is not None and denied.reason == "spending":
-                needed = format_amount(entry.record.interrupt.amount or 0)
-                raise SpendingLimitReached(needed=needed, left=format_amount(denied.amount))
+                left = format_amount(denied.amount)
+                raise SpendingLimitReached(needed=format_amount(denied.needed), left=left)
         found = await self._inbox.find(entry.record.interrupt.id, owner=entry.owner)
         if found is None:
             raise InterruptNotFound
         _check_same(found, resolution)
         return found
+
+    def _check_size(self, entry: InboxEntry, resolution: Resolution) -> None:
+        """Refuse a value that is too long for the way to whoever asks."""
+        asked = entry.record.interrupt
+        if resolution.value is None or not any(map(self._leaves, (entry.turn.agent, *asked.via))):
+            return
+        if len(write_resolution(StatedResolution(asked.state, resolution))) > MOST_SENT_BYTES:
+            most = MOST_SENT_BYTES * 3 // 4 - len(asked.state)
+            raise InvalidRequest("value", f"has more than {most} bytes, for an agent elsewhere")
+
+    def _leaves(self, agent: str) -> bool:
+        """Whether a call to an agent leaves this gateway."""
+        try:
+            return self._router.find(agent).is_remote
+        except CarnetError:  # it is there no more, or cannot be called at present
+            return is_elsewhere(agent)
 
     async def _claim(self, entry: InboxEntry, resolution: Resolution) -> Denied | None:
         """Use the answer; what refused it, if it was."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from carnet.core.call import Call
 from carnet.core.messages.events import Usage
-from carnet.core.messages.interrupt import paid
+from carnet.core.messages.interrupt import Interrupt, paid
 from carnet.ports.calls.turns import DISPUTED, Debit, within
 
 logger = logging.getLogger("carnet.runtime")
@@ -65,6 +65,14 @@ def most_cost(call: Call) -> int:
     if call.payer.limit is not None:
         bounds.append(call.reserve)
     return min(bound for bound in bounds if bound is not None)
+
+
+def asked_again(call: Call, interrupts: Sequence[Interrupt]) -> int:
+    """What was agreed to and not paid, since it is asked for again: nothing holds it until then."""
+    if call.payer.limit is None:
+        return 0
+    names = {asked.id for asked in interrupts}
+    return paid([each for each in call.resolved if each.interrupt.id in names])
 
 
 def same_call(usages: Sequence[Usage]) -> list[Usage]:

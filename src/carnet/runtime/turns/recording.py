@@ -47,7 +47,7 @@ from carnet.errors import AgentFailed, Cancelled, CarnetError, Internal, Outcome
 from carnet.http.shares import WORDS, shares_of
 from carnet.ports.calls.turns import Debit, Fenced, Tell, TurnFinish, Turns, Use, whole_cost
 from carnet.runtime.turns.broadcast import Broadcast
-from carnet.runtime.turns.excess import disputes, most_cost, same_call, within_budget
+from carnet.runtime.turns.excess import asked_again, disputes, most_cost, same_call, within_budget
 from carnet.runtime.turns.pieces import MOST_BYTES, Grown
 from carnet.runtime.turns.tokens import NO_TOKENS, Tokens, add_up, and_before, own_before
 from carnet.runtime.turns.unfinished import may_run_again
@@ -304,11 +304,11 @@ class Recording(Grown):
         """What the end of a turn says beside that waits: what for, and the call."""
         call, count = self._call, len(batch) - 1 - len(self._outbound)
         self._waiting, self._encoded = batch[:count], encoded[:count]  # if it may not wait
+        spent, again = sum(debit.amount for debit in debits), asked_again(call, end.interrupts)
         return {
             "interrupts": end.interrupts,
-            "call_bytes": write_sealed_call(
-                sealed_call_of(call, sum(debit.amount for debit in debits))
-            ),
+            "released": again,
+            "call_bytes": write_sealed_call(sealed_call_of(call, spent, again)),
             "holding": tuple([Use(quota, 1) for quota in (call.task_quota, call.place) if quota]),
             "charges_all": self._target.is_remote,
             "owners": tuple(map(call.owner_of, end.interrupts)),

@@ -322,8 +322,9 @@ class TurnRunner:
             asked = [one for one in await self._turns.interrupts(call.record) if one.outcome]
             call = msgspec.structs.replace(call, resolved=tuple(map(answer_in, asked)))
             call = as_before(call, await self._turns.calls_out(call.record))
-            if call.allowance is not None and not call.is_child:
-                # It has room for what was agreed to, which is no other call's to spend.
+            if call.allowance is not None and call.document is not None and call.task is None:
+                # The document has room for what was agreed to, which is no other call's to spend;
+                # what is left of a budget that was kept with the call has none.
                 call.allowance.take_more(agreed(call.resolved))
         except CarnetError as error:
             given = given or Failed.of(error)

@@ -20,9 +20,12 @@ _SELECT: Final = (
     f"SELECT {TURN_COLUMNS}, i.n, i.owner, {Interrupts.SELECTED},"  # noqa: S608  # our own words
     " (SELECT c.sealed FROM kept_call c WHERE c.turn = i.turn)"
     " FROM interrupt i JOIN turn t ON t.n = i.turn JOIN run r ON r.n = t.run"
-    " WHERE {}i.owner {} ORDER BY i.n DESC LIMIT ?"
+    " WHERE {}i.owner {} ORDER BY {} DESC LIMIT ?"
 )
-_OPEN: Final = "i.status || '' = 'open' AND "
+_OPEN: Final = "i.status = 'open' AND "  # as the index of them says it, by owner
+_NEWEST: Final = "i.n"
+# Few are open and many were answered: in their order all of those would be read.
+_NEWEST_OPEN: Final = "i.n + 0"
 _BEFORE: Final = "i.n < ? AND "
 _NAMED: Final = "i.id = ? AND "
 _DIGEST, _KEY = place("digest"), place("key")
@@ -58,7 +61,8 @@ class StoredInbox:
         self, where: str, args: builtins.list[Value], owner: str | None, limit: int
     ) -> builtins.list[Row]:
         whose = "IS NOT NULL" if owner is None else "= ?"
-        query = _SELECT.format(where, whose)
+        is_of_all = owner is None and _OPEN in where
+        query = _SELECT.format(where, whose, _NEWEST_OPEN if is_of_all else _NEWEST)
         more: builtins.list[Value] = [limit] if owner is None else [owner, limit]
         return [*await self._database.fetch(query, [*args, *more])]
 

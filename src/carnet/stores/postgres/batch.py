@@ -24,9 +24,10 @@ from carnet.stores.commit.batch import Batch, Outcome
 from carnet.stores.database import Flush, Row
 from carnet.stores.outbox import GONE, delivery_row
 from carnet.stores.postgres import statements as sql
+from carnet.stores.turn.answers import MOST_COUNTED, queues
 from carnet.stores.turn.claim_rules import ClaimRules, Run, nonces_of
 from carnet.stores.turn.finish_rules import FinishRules, Shard, appended
-from carnet.stores.turn.interrupts import places, read_holds
+from carnet.stores.turn.interrupts import places, read_holds, refunded
 from carnet.stores.turn.row import AGAIN, BEGUN, ENDED, RESUMED, has_waited, parent_of, place
 from carnet.stores.turn.sealed_calls import WaitingRows
 
@@ -252,6 +253,10 @@ class HotBatch:
         if agents:
             found = await self._session.query(sql.FRONTS, sorted(agents))
             self._claiming.fronts = {agent: rank or 0 for agent, rank in found}
+        waiting = queues(self._claims, self._claiming.known)
+        if waiting:
+            rows = await self._session.query(sql.QUEUED, *columns(waiting, 2), MOST_COUNTED)
+            self._claiming.queued = {(agent, payer): count for agent, payer, count in rows}
 
     async def _lock_all_quotas(self, names: set[str]) -> None:
         names |= {claim.admitted.payer.quota for claim in self._claims if claim.admitted.reserve}
@@ -308,17 +313,25 @@ class HotBatch:
         )
         if finishing.unpaid:
             await self._session.query(sql.ADD_UNPAID, *columns(list(finishing.unpaid.items()), 2))
-        if claiming.waiting.tasks:
-            await self._put_tasks(claiming.waiting)
-        if claiming.resolved:
-            await self._write_answers()
+        if claiming.waiting.tasks or claiming.resolved:
+            await self._write_waiters()
         if finishing.requeued or finishing.deliveries or finishing.tasks:
             await self._write_tasks()
         if claiming.lost or finishing.outbound:
             outbound = claiming.lost + finishing.outbound
             await self._session.query(sql.PUT_OUTBOUND, *columns(outbound, len(sql.OUTBOUND)))
-        if finishing.calls or finishing.closed or finishing.reopened:
+        if finishing.refunds or finishing.calls or finishing.closed or finishing.reopened:
             await self._write_waiting()
+
+    async def _write_waiters(self) -> None:
+        """What is to run later, and what was answered; and where it waits."""
+        claiming = self._claiming
+        if claiming.waiting.tasks:
+            await self._put_tasks(claiming.waiting)
+        if claiming.resolved:
+            await self._write_answers()
+        if claiming.waiting.ranks:
+            await self._session.query(sql.SET_RANKS, *columns(claiming.waiting.ranks, 2))
 
     async def _write_answers(self) -> None:
         """What turns were answered that waited, and those that run on."""
@@ -329,12 +342,10 @@ class HotBatch:
             await query(sql.HOLD_MORE, *columns(claiming.holding, 2))
         if claiming.driven:
             await query(sql.DRIVE_TASKS, *columns(claiming.driven, 4))
-            await query(sql.SET_RANKS, *columns(claiming.driven_ranks, 2))
 
     async def _put_tasks(self, waiting: WaitingRows) -> None:
         query = self._session.query
         await query(sql.PUT_TASKS, *columns(waiting.tasks, 4))
-        await query(sql.SET_RANKS, *columns(waiting.ranks, 2))
         await query(sql.KEEP_CALLS, *columns(waiting.calls, 3))
         if waiting.callbacks:
             await query(sql.PUT_CALLBACKS, *columns(waiting.callbacks, 4))
@@ -353,6 +364,9 @@ class HotBatch:
     async def _write_waiting(self) -> None:
         """What turns leave behind that wait for an answer."""
         finishing, query = self._finishing, self._session.query
+        if finishing.refunds:
+            found = refunded(await query(sql.REFUNDS, *columns(finishing.refunds, 2)))
+            await query(sql.REFUND, *columns(found, 3))
         if finishing.calls:
             await query(sql.KEEP_CALLS, *columns(finishing.calls, 3))
             await query(sql.PUT_INTERRUPTS, *columns(finishing.interrupts, len(sql.INTERRUPT)))

@@ -9,7 +9,7 @@ way, while of `= key` the planner may believe that reading the whole index once 
 from collections.abc import Sequence
 from typing import Final
 
-from carnet.stores.turn import interrupts, outbound_calls
+from carnet.stores.turn import answers, interrupts, outbound_calls
 from carnet.stores.turn.callbacks import CALLBACK_COLUMNS
 from carnet.stores.turn.moves import becomes, may_become, moves
 from carnet.stores.turn.row import (
@@ -250,11 +250,16 @@ FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) AS w (turn, url,
 """
 
 # After WRITE, for what comes with a call now and then.
-PENDING: Final = """
-SELECT i.turn, i.id, i.state_hash, i.status, i.expires,
-    CASE WHEN i.account IS NULL OR i.kind <> 'payment' THEN 0 ELSE COALESCE(i.amount, 0) END,
-    i.outcome, i.created FROM unnest($1::bigint[]) AS w (n)
-JOIN interrupt i ON i.turn = ANY (ARRAY[w.n])
+PENDING: Final = answers.pending(
+    "ANY (ARRAY[{}])",
+    "unnest($1::bigint[]) AS w (n) JOIN interrupt i ON i.turn = ANY (ARRAY[w.n])",
+)
+
+# How many turns wait to be run at each of these agents, of the payer beside it.
+QUEUED: Final = """
+SELECT w.agent, w.purse, (SELECT COUNT(*) FROM (SELECT 1 FROM turn t WHERE t.state = 'queued'
+    AND t.agent = ANY (ARRAY[w.agent]) AND t.purse = ANY (ARRAY[w.purse]) LIMIT $3::bigint) AS q)
+FROM unnest($1::text[], $2::text[]) AS w (agent, purse)
 """
 
 _resolve = _Arrays()
@@ -277,6 +282,18 @@ WHERE turn.n = ANY (ARRAY[w.n]) AND turn.state || '' = 'waiting'
 PUT_INTERRUPTS: Final = f"""
 INSERT INTO interrupt ({names(INTERRUPT)}) SELECT {names(INTERRUPT, "w.{}")}
 FROM {_Arrays().rows(INTERRUPT)} {interrupts.ASK_AGAIN}
+"""
+
+REFUNDS: Final = f"""
+SELECT i.owner, i.resolver, i.amount FROM unnest($1::bigint[], $2::text[]) AS w (n, name)
+JOIN interrupt i ON i.turn = ANY (ARRAY[w.n])
+WHERE (w.name = '' OR i.id || '' = w.name) AND {interrupts.BY_RULE}
+"""
+
+REFUND: Final = """
+UPDATE rule SET used = rule.used - w.amount
+FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS w (amount, n, owner)
+WHERE rule.n = ANY (ARRAY[w.n]) AND rule.owner || '' = w.owner
 """
 
 EXPIRE: Final = """

@@ -18,21 +18,28 @@ from carnet.faults import point
 from carnet.ports.calls.turns import Fenced, Nonce, TurnClaim, TurnFinish, Verdict
 from carnet.stores.database import Flush, Row
 from carnet.stores.outbox import END_IF_GONE, GONE, PUT, delivery_row
+from carnet.stores.sqlite import waits
 from carnet.stores.turn.callbacks import CALLBACK_COLUMNS
 from carnet.stores.turn.claim_rules import ClaimRules, Run, names_of
 from carnet.stores.turn.finish_rules import Ended, FinishRules, Shard, appended
-from carnet.stores.turn.interrupts import EXPIRE, PENDING, REOPEN, RESOLVE, UNDISCARD, WAIT_ON
+from carnet.stores.turn.interrupts import (
+    EXPIRE,
+    REFUND,
+    REFUNDS,
+    REOPEN,
+    UNDISCARD,
+    WAIT_ON,
+    refunded,
+)
 from carnet.stores.turn.interrupts import INSERT as INSERT_INTERRUPT
 from carnet.stores.turn.moves import becomes, may_become
 from carnet.stores.turn.outbound_calls import INSERT as INSERT_OUTBOUND
 from carnet.stores.turn.row import (
     END_TURN,
     INSERT_TURN,
-    RESUME,
     RUN_AGAIN,
     Lookup,
     SqlConnection,
-    has_waited,
     parent_of,
     place,
 )
@@ -66,10 +73,6 @@ _CALLBACKS = f"SELECT {CALLBACK_COLUMNS} FROM callback b WHERE b.turn = ?"  # no
 _WAIT_AGAIN = (
     f"UPDATE turn SET {becomes('queued')}, worker = NULL, fence = ?, attempt = ?"  # noqa: S608
     f" WHERE n = ? AND {may_become('queued')}"
-)
-KEEP_CALL: Final = (
-    "INSERT INTO kept_call (turn, sealed, key_id) VALUES (?, ?, ?) ON CONFLICT (turn) DO UPDATE"
-    " SET sealed = excluded.sealed, key_id = excluded.key_id"
 )
 _CLEAR_PROGRESS = "UPDATE task SET progress = NULL, note = NULL, lost = lost + ? WHERE turn = ?"
 _END_TASK = "UPDATE task SET ended = ? WHERE turn = ?"
@@ -149,8 +152,18 @@ class FinishBatch:
             write(_FORGET_CALL, [row[1:] for row in rules.tasks])
         if rules.outbound:
             write(INSERT_OUTBOUND, rules.outbound)
+        if rules.refunds or rules.calls or rules.closed or rules.reopened:
+            self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        """What turns leave behind that wait for an answer, or have waited."""
+        write = self._connection.executemany
+        rules = self._rules
+        if rules.refunds:  # before what is asked again is a new question
+            found = [self._connection.execute(REFUNDS, (*row, row[1])) for row in rules.refunds]
+            write(REFUND, refunded(row for rows in found for row in rows.fetchall()))
         if rules.calls or rules.closed:
-            write(KEEP_CALL, rules.calls)
+            write(waits.KEEP_CALL, rules.calls)
             write(INSERT_INTERRUPT, rules.interrupts)
             write(EXPIRE, [(turn,) for turn in rules.closed])
         if rules.reopened:
@@ -196,23 +209,9 @@ _DEPTHS = Lookup(  # what calls below a turn must have: its own and one, and tha
 )
 
 _FRONT = "SELECT COALESCE(MIN(rank), 0) FROM turn WHERE state = 'queued' AND agent = ?"
-_HOLD_MORE = "UPDATE turn SET holds = ? WHERE n = ? AND state || '' = 'waiting'"
-_SET_RANK = "UPDATE turn SET rank = ? WHERE n = ?"
 
 _INSERT_RUN = "INSERT INTO run (n, id, issuer, account, calls, started) VALUES (?, ?, ?, ?, ?, ?)"
 _COUNT_CALLS = "UPDATE run SET calls = ? WHERE n = ?"
-# A task that is sent again keeps its id; what it was is replaced.
-_PUT_TASK = (
-    "INSERT INTO task (turn, id, sender, skill) VALUES (?, ?, ?, ?) ON CONFLICT (turn) DO UPDATE"
-    " SET sender = excluded.sender, skill = excluded.skill, progress = NULL, note = NULL,"
-    " cancelled = NULL, lost = 0, ended = NULL"
-)
-_DRIVE_TASK = (
-    "INSERT INTO task (turn, id, sender, skill) VALUES (?, ?, ?, ?) ON CONFLICT (turn) DO UPDATE"
-    " SET lost = 0, ended = NULL"
-)
-_FORGET_CALLBACKS = "DELETE FROM callback WHERE turn = ?"
-_PUT_CALLBACK = "INSERT INTO callback (turn, place, url, dialect, created) VALUES (?, 0, ?, ?, ?)"
 _SET_RATE = (
     "INSERT INTO rate (bucket, tat) VALUES (?, ?)"
     " ON CONFLICT (bucket) DO UPDATE SET tat = excluded.tat"
@@ -221,7 +220,7 @@ _SET_RATE = (
 _USE_NONCE = "INSERT OR REPLACE INTO nonce (n, sender, nonce, expires) VALUES (?, ?, ?, ?)"
 
 
-_N, _KEY, _QUOTA = place("n"), place("key"), place("purse")
+_KEY, _QUOTA = place("key"), place("purse")
 
 
 class Numbers:
@@ -333,10 +332,8 @@ class ClaimBatch:
                 repeats += (rules.runs[run].n, key)
         for row in _TURNS(self._connection, repeats):
             rules.known[row[_KEY]] = row
-        for claim in claims:
-            row = rules.known.get(claim.key)
-            if row is not None and (claim.resolution is not None or has_waited(row)):
-                rules.pending += self._connection.execute(PENDING, (row[_N],)).fetchall()
+        if rules.known:
+            waits.read(self._connection, rules, claims)
 
     def _read_depths(self, claims: Sequence[TurnClaim]) -> None:
         """What is recorded of the parents that peers name."""
@@ -378,18 +375,8 @@ class ClaimBatch:
         rules = self._rules
         if rules.taken:
             write(ADD_TO_QUOTA, [(name, more, 0) for name, more in rules.taken.items()])
-        if rules.resolved:
-            write(RESOLVE, rules.resolved)
-            write(RESUME, rules.resumed)
-            write(_HOLD_MORE, rules.holding)
-            write(_DRIVE_TASK, rules.driven)
-            write(_SET_RANK, rules.driven_ranks)
-        if rules.waiting.tasks:
-            write(_PUT_TASK, rules.waiting.tasks)
-            write(_SET_RANK, rules.waiting.ranks)
-            write(KEEP_CALL, rules.waiting.calls)
-            write(_FORGET_CALLBACKS, [row[:1] for row in rules.waiting.tasks])
-            write(_PUT_CALLBACK, rules.waiting.callbacks)
+        if rules.resolved or rules.waiting.tasks:
+            waits.write(self._connection, rules)
 
     def _use_nonces(self, used: Sequence[Nonce]) -> None:
         first = self._numbers.nonce + 1

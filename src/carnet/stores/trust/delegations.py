@@ -23,6 +23,8 @@ _RECORD: Final = (
     " SELECT ?, (SELECT d.n FROM delegation d WHERE d.jti = ?), ?, ?, ?, ?, ?"
     " WHERE COALESCE(?, 0) = 0 OR EXISTS (SELECT 1 FROM person WHERE n = ? AND ended IS NULL)"
 )
+# Who is ended in this moment has ended before, or after and with it.
+_LOCK: Final = "SELECT n FROM person WHERE n = ? AND ended IS NULL"
 _END: Final = (
     "UPDATE delegation SET ended = ? WHERE ended IS NULL AND n IN ("
     "WITH RECURSIVE below (n) AS (SELECT n FROM delegation WHERE jti = ?"
@@ -82,7 +84,9 @@ class StoredDelegations:
             *(None if budget is None else budget.money, granted.expires * SECOND_US),
             *(person, person),
         )
-        return await self._database.execute(_RECORD, row) > 0
+        locked = (_LOCK + self._database.row_lock, (person or 0,))
+        *_, recorded = await self._database.transact([locked, (_RECORD, row)])
+        return recorded > 0
 
     async def end(self, id: str, now: int) -> builtins.list[str]:
         """End one and all below it; their ids, none if it is unknown or ended already."""

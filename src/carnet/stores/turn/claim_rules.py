@@ -10,8 +10,7 @@ Law 2. First come, first served: a batch is decided in the order it was queued.
 Law 3. A batch holds no key and no nonce twice; the writer sees to that.
 Law 4. A task waits: its turn has no worker until somebody takes it. One that waits, or whose worker
        is gone, is attached to and never claimed again, because it will be run.
-Law 5. An answer is used once, by a turn that waits for it and whose time is not over. What was
-       agreed to be paid is reserved with it, and anew with every attempt after that.
+What becomes of an answer, and by which laws, stands in `answers`.
 """
 
 from collections.abc import Sequence
@@ -20,11 +19,12 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from carnet.core.chain.turn import Turn, TurnState, on_repeat
+from carnet.core.chain.turn import Turn, on_repeat
 from carnet.core.messages.outbound_call import lost_attempt
-from carnet.ports.calls.turns import Answer, Claimed, Denied, Known, Nonce, Rate, TurnClaim, Verdict
+from carnet.ports.calls.turns import Claimed, Denied, Known, Nonce, Rate, TurnClaim, Verdict
 from carnet.stores.database import Row
-from carnet.stores.turn.interrupts import is_meant, places, read_holds, with_money
+from carnet.stores.turn.answers import QUEUED, AnswerRules
+from carnet.stores.turn.interrupts import places
 from carnet.stores.turn.moves import begins
 from carnet.stores.turn.outbound_calls import outbound_row
 from carnet.stores.turn.row import (
@@ -37,17 +37,13 @@ from carnet.stores.turn.row import (
     parent_of,
     place,
     read_turn,
-    resumed_row,
-    resumed_turn,
     sealed_row,
 )
 from carnet.stores.turn.sealed_calls import WaitingRows
 
 _SECOND: Final = 1_000_000
-_RUNNING, _QUEUED = begins("running"), begins("queued")
-_RESUMED: Final[TurnState] = "running"
+_RUNNING = begins("running")
 _DIGEST, _RETRYABLE = place("digest"), place("retryable")
-_RESOLVED = b'{"attempt":%d,"resolved":true}'
 _RESERVE, _QUOTA, _HOLDS = place("reserve"), place("purse"), place("holds")
 
 
@@ -97,7 +93,7 @@ def names_of(claim: TurnClaim) -> list[str]:
     return [name for use in nonces_of(claim) for name in (use.sender, use.nonce)]
 
 
-class ClaimRules:
+class ClaimRules(AnswerRules):
     """One batch: what was read for it, and the rows to write."""
 
     def __init__(self, worker: str) -> None:
@@ -114,15 +110,15 @@ class ClaimRules:
         self.nonces: dict[Row, int] = {}  # until when those are refused that were used before
         self.tasks_lost: set[int] = set()  # turns of tasks that wait for another worker
         self.fronts: dict[str, int] = {}  # the rank of the first task that waits for each agent
+        self.queued: dict[Row, int] = {}  # and how many wait there of an answered turn's payer
         self.depths: dict[Row, set[int]] | None = None  # that calls below (run, turn) may have
-        self.pending: list[Row] = []  # of turns that are given an answer, as PENDING has them
+        self.pending: list[Row] = []  # of turns that are given an answer, as `answers` has them
         # What the driver writes.
         self.turns_begun = self.runs_begun = 0  # so many of the numbers are used
         self.resolved: list[Row] = []  # the arguments of RESOLVE
         self.resumed: list[Row] = []  # and of RESUME
         self.holding: list[Row] = []  # of turns that wait on and hold more: holds, turn
         self.driven: list[Row] = []  # of those, what is run as a task: turn, id, sender, skill
-        self.driven_ranks: list[Row] = []  # and where it waits: rank, turn
         self.counted: dict[str, int] = {}  # the buckets that changed, and their marks
         self.reserved: dict[str, int] = {}  # what this batch adds to each quota
         self.taken: dict[str, int] = {}  # and what it uses of quotas
@@ -276,7 +272,7 @@ class ClaimRules:
         run.calls += 1
         n = self.turn_numbers[self.turns_begun]
         self.turns_begun += 1
-        state, worker = (_RUNNING, self._worker) if claim.task is None else (_QUEUED, None)
+        state, worker = (_RUNNING, self._worker) if claim.task is None else (QUEUED, None)
         if self.depths is not None:
             self._place(claim, run, self.depths)
         admitted = claim.admitted
@@ -295,6 +291,12 @@ class ClaimRules:
         """
         before = [self.held[quota.name] - 1 for quota in claim.quotas if quota.take]
         return self.fronts.get(claim.admitted.agent, 0) + max(before, default=0)
+
+    def _let_go(self, holds: str | None) -> None:
+        """Give back the place of a turn that has waited, among those of its caller."""
+        for name, count in places(holds):
+            self.held[name] = self.held.get(name, 0) - count
+            self.taken[name] = self.taken.get(name, 0) - count
 
     def _met(self, claim: TurnClaim, row: Row | None) -> Verdict:
         """What a claim gets that is a repeat, or should be one."""
@@ -330,66 +332,13 @@ class ClaimRules:
             return denied
         if reserve:  # held by an attempt that nobody ended
             self._reserve(quota, -reserve)
+        self._let_go(row[_HOLDS])
         return self._begin_again(claim, turn, agreed)
-
-    def _resolve(self, claim: TurnClaim, answer: Answer, row: Row) -> Verdict:
-        """Use an answer, once. The turn runs on when nothing else is left that it waits for."""
-        turn = read_turn(row)
-        still = [p for p in self.pending if p[0] == turn.n and p[3] == "open"]
-        meant = [p for p in still if is_meant(p, answer, claim.now)]
-        if turn.state != "waiting" or len(meant) != 1:  # of two that share a secret, neither
-            return Denied("resolution")
-        agreed = meant[0][5] if answer.outcome == "accepted" else 0
-        held = sum(h[1] for h in read_holds(row[_HOLDS]) if h[0] == row[_QUOTA])
-        own = max(held - self._agreed(turn.n, meant[0][7]), 0) if len(still) == 1 else 0
-        short = self._agree(claim, agreed, row[_QUOTA], own)
-        if isinstance(short, Denied):
-            return short
-        what = (claim.now, answer.resolver, answer.outcome, answer.value)
-        self.resolved.append((*what, turn.n, meant[0][1]))
-        if len(still) > 1:
-            if agreed and claim.admitted.payer.limit is not None:
-                self.holding.append((with_money(row[_HOLDS], row[_QUOTA], agreed), turn.n))
-            return Known(turn)
-        # It keeps its attempt; what was agreed to before that, it holds already.
-        reserve = held - short + (0 if claim.admitted.payer.limit is None else agreed)
-        for name, count in places(row[_HOLDS]):  # it waits no more
-            self.held[name] = self.held.get(name, 0) - count
-            self.taken[name] = self.taken.get(name, 0) - count
-        state, worker = (_RESUMED, self._worker) if claim.task is None else (_QUEUED, None)
-        resumed = (turn, state, worker, turn.fence + 1, reserve)
-        self.resumed.append(resumed_row(*resumed))
-        if claim.task is not None:  # its call is kept already, and where its end is told
-            self.driven.append((turn.n, claim.task.id, claim.task.sender, claim.task.skill))
-            self.driven_ranks.append((self._rank(claim), turn.n))
-        self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, _RESOLVED % turn.attempt))
-        if reserve == claim.admitted.reserve:
-            return Claimed(resumed_turn(*resumed))
-        return Claimed(resumed_turn(*resumed), reserve, agreed + self._agreed(turn.n))
-
-    def _agree(self, claim: TurnClaim, amount: int, quota: str, own: int) -> Denied | int:
-        """Reserve what the payer agrees to pay; what of it comes out of the turn's `own` hold.
-
-        That of a call whose callee can be told to cost less shrinks as it does at first (R53).
-        """
-        limit = claim.admitted.payer.limit
-        if not amount or limit is None:
-            return 0
-        left = max(limit - self.held.get(quota, 0), 0)
-        if (short := max(amount - left, 0)) > min(own, claim.shrinks):
-            return Denied("spending", amount=left)
-        self._reserve(quota, amount - short)
-        return short
-
-    def _agreed(self, turn: int, asked_at: int | None = None) -> int:
-        """What was agreed to be paid for what a turn has asked for, ever or at a time."""
-        accepted = (p for p in self.pending if p[0] == turn and p[6] == "accepted")
-        return sum(p[5] for p in accepted if asked_at is None or p[7] == asked_at)
 
     def _begin_again(self, claim: TurnClaim, turn: Turn, agreed: int) -> Claimed:
         claim, reserved = self._as_reserved(claim)
         fence, attempt = turn.fence + 1, turn.attempt + 1
-        state, worker = (_RUNNING, self._worker) if claim.task is None else (_QUEUED, None)
+        state, worker = (_RUNNING, self._worker) if claim.task is None else (QUEUED, None)
         self.again.append(again_row(claim, turn, state, worker, fence, attempt))
         if turn.state == "running":  # and nobody has given it up
             self.lost.append(outbound_row(turn, lost_attempt(turn)))

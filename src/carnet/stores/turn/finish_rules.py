@@ -18,7 +18,9 @@ Law 6. A hash covers the one before it and every column of its row, each with it
        (MessagePack), so that no two rows are spelled the same.
 Law 7. A turn for which its caller has no place left does not wait: nothing of its end is written,
        and whoever made it ends it otherwise.
-Law 8. The head moves with the commit: what was rolled back leaves no gap, and after a commit that
+Law 8. A rule that has agreed to a payment is given back its amount where nothing was paid: the turn
+       has failed for good and has cost nothing, or asks for it again.
+Law 9. The head moves with the commit: what was rolled back leaves no gap, and after a commit that
        may or may not have happened a new shard begins.
 """
 
@@ -102,6 +104,7 @@ class FinishRules:
         self.interrupts: list[Row] = []  # as INTERRUPT has them
         self.calls: list[Row] = []  # of turns that wait for an answer: turn, sealed, key_id
         self.closed: list[int] = []  # turns that wait no more, and were not answered
+        self.refunds: list[Row] = []  # payments that were not made: turn, interrupt or "" for all
         self.reopened: list[Row] = []  # turns that wait on, and the hash of what they were answered
 
     def read(self, rows: Sequence[Row]) -> None:
@@ -127,17 +130,18 @@ class FinishRules:
 
     def _end_waiting(self, finish: TurnFinish, held: Row) -> Turn | TooManyWaiting:
         """Let a turn wait if it has a place; one that was answered and not run on has its own."""
-        if isinstance(finish, WaitingFinish) and self._is_full(finish):
+        if isinstance(finish, WaitingFinish) and self._is_full(finish, held[6]):
             return TooManyWaiting(limit=finish.most)
         del self.held[finish.turn.n]
         if isinstance(finish, UnansweredFinish):
             return self._wait_on(finish, held)
         return self._end(finish, held)
 
-    def _is_full(self, finish: WaitingFinish) -> bool:
-        """Whether as many turns of its caller wait as may."""
+    def _is_full(self, finish: WaitingFinish, holds: str | None) -> bool:
+        """Whether as many turns of its caller wait as may; one that has waited has its place."""
         place = finish.place
-        return place is not None and self.spent.setdefault(place, 0) >= finish.most
+        own = sum(count for name, count in places(holds) if name == place)
+        return place is not None and self.spent.setdefault(place, 0) - own >= finish.most
 
     def _has_these_addresses(self, finish: TurnFinish) -> bool:
         if not isinstance(finish, NotifyingFinish):
@@ -152,26 +156,26 @@ class FinishRules:
         if finish.exceeds:
             debits = self._within_limit(finish, reserve)
         debited = self._post(finish, debits, run) if debits else 0
-        kept = max(reserve - debited, 0) if finish.state == "waiting" else 0
+        kept = max(reserve - debited - finish.released, 0) if finish.state == "waiting" else 0
         if reserve:
             self._move(quota, 0, kept - reserve)
         if debited:
             self._move(finish.payer.quota, debited, 0)
-        if state == "waiting":
-            self._let_go(turn.n, holds)
+        if holds or state == "waiting":
+            self._let_go(turn.n, holds, is_waiting=state == "waiting")
         data = finish.events
         self.journal.append(
             sealed_row(turn.n, EVENTS, finish.first, finish.last, data)
             if data
             else sealed_row(turn.n, ENDED_ROW, 0, 0, b'{"state":"%b"}' % finish.state.encode())
         )
-        # Of a turn that has waited, the fence was raised once more often than the attempt.
-        has_waited = turn.fence != turn.attempt or state == "waiting"
-        if has_waited or finish.uses or finish.deliveries or finish.is_task or finish.outbound:
-            self._tell(finish, is_kept=finish.is_task or has_waited)
         cost = debited + finish.children_cost
         if before:
             cost = whole_cost(debited, finish.children_cost, before)
+        # Of a turn that has waited, the fence was raised once more often than the attempt.
+        has_waited = turn.fence != turn.attempt or state == "waiting"
+        if has_waited or finish.uses or finish.deliveries or finish.is_task or finish.outbound:
+            self._tell(finish, cost, has_waited=has_waited)
         if finish.state == "waiting":
             return self._wait(finish, cost, self.run_costs[run], [quota, kept, 0, 0])
         row, record = ended(finish, finish.state, finish.now, cost, self.run_costs[run], None, None)
@@ -187,6 +191,8 @@ class FinishRules:
         if finish.place is not None:
             self._move(finish.place, 1, 0)
         self.interrupts += finish.rows
+        if finish.turn.fence != finish.turn.attempt:  # it has asked before
+            self.refunds += [(finish.turn.n, row[0]) for row in finish.rows]
         self.calls.append((finish.turn.n, finish.call_bytes, finish.key_id))
         holds = write_holds(held) if held else None
         row, record = ended(finish, finish.state, None, cost, run_cost, finish.waits_until, holds)
@@ -198,13 +204,18 @@ class FinishRules:
         _, _, reserve, quota, _, _, holds, *_ = held
         kept = sum(hold[1] for hold in read_holds(holds) if hold[0] == quota)
         self._move(quota, 0, kept - reserve)
-        for place, count in places(holds):
-            self._move(place, count, 0)
         self.reopened.append((finish.turn.n, finish.state_hash))
         return replace(finish.turn, state="waiting")
 
-    def _let_go(self, turn: int, holds: str | None) -> None:
-        """Give back what a turn held while it waited for an answer that did not come."""
+    def _let_go(self, turn: int, holds: str | None, *, is_waiting: bool) -> None:
+        """Give back what a turn held while it waited for an answer that did not come.
+
+        Of one that was answered it is its place; if it waits anew, it takes that again.
+        """
+        if not is_waiting:
+            for place, count in places(holds):
+                self._move(place, -count, 0)
+            return
         for quota, money, calls, tokens in read_holds(holds):
             self._move(quota, -calls - tokens, -money)
         self.closed.append(turn)
@@ -222,12 +233,14 @@ class FinishRules:
         self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
         return waiting
 
-    def _tell(self, finish: TurnFinish, *, is_kept: bool) -> None:
+    def _tell(self, finish: TurnFinish, cost: int, *, has_waited: bool) -> None:
         """What few ends have: quotas, deliveries, calls out, what was kept to run it."""
         for call in finish.outbound:
             self.outbound.append(outbound_row(finish.turn, call))
-        if is_kept and finish.state != "waiting":
+        if (finish.is_task or has_waited) and finish.state != "waiting":
             self.tasks.append((finish.now, finish.turn.n))
+        if has_waited and finish.state == "failed" and not finish.retryable and not cost:
+            self.refunds.append((finish.turn.n, ""))
         for use in finish.uses:
             self._move(use.quota, use.amount, 0)
         for delivery in finish.deliveries:

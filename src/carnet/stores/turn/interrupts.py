@@ -6,11 +6,13 @@ Law 2. An interrupt is open, and then resolved or expired: once, and by whoever 
        An answer that nobody ran the turn on with was not given: it is open again.
 Law 3. What a turn holds while it waits stands in its row: [[quota, money, calls, tokens], ...]. It
        stands there until the turn has ended, or waits for something else.
-Law 4. Of one caller no more turns wait than may: each has a place in a quota from the transaction
-       that lets it wait to the one that runs it on or ends it. Without a place it does not wait.
+Law 4. Of one caller no more turns wait, or run on with an answer, than may: each has a place in a
+       quota from the transaction that lets it wait to the one that ends it. Without a place it does
+       not wait; one that asks again has its own.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from hmac import compare_digest
 from typing import Any, Final, final
 
@@ -55,13 +57,6 @@ INSERT: Final = (
     f"INSERT INTO interrupt ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
     f" {ASK_AGAIN}"
 )
-# What a claim that brings an answer must know.
-PENDING: Final = (
-    "SELECT turn, id, state_hash, status, expires,"
-    " CASE WHEN account IS NULL OR kind <> 'payment' THEN 0 ELSE COALESCE(amount, 0) END,"
-    " outcome, created"
-    " FROM interrupt WHERE turn = ?"
-)
 RESOLVE: Final = (
     "UPDATE interrupt SET status = 'resolved', resolved = ?, resolver = ?, outcome = ?,"
     " value_sealed = ? WHERE turn = ? AND id = ? AND status || '' = 'open'"
@@ -77,6 +72,13 @@ WAIT_ON: Final = (
     " (SELECT MAX(i.expires) FROM interrupt i WHERE i.turn = turn.n AND i.state_hash = ?)"
     f" WHERE n = ? AND {moves('running', 'waiting')}"
 )
+# Of the questions `i`, payments that a rule has agreed to; a person answers under another name.
+BY_RULE: Final = "i.kind = 'payment' AND i.outcome = 'accepted' AND i.resolver LIKE 'rule:%'"
+REFUNDS: Final = (
+    "SELECT i.owner, i.resolver, i.amount FROM interrupt i"  # noqa: S608  # our own words
+    f" WHERE i.turn = ? AND (? = '' OR i.id || '' = ?) AND {BY_RULE}"
+)
+REFUND: Final = "UPDATE rule SET used = used - ? WHERE n = ? AND owner = ?"
 UNDISCARD: Final = (
     "DELETE FROM journal WHERE n ="
     " (SELECT MAX(j.n) FROM journal j WHERE j.turn = ? AND j.kind = 'discard')"
@@ -122,12 +124,23 @@ def with_money(holds: str | None, quota: str, more: int) -> str:
 def is_meant(pending: Row, answer: Answer, now: int) -> bool:
     """Whether an answer is for one that a turn waits for."""
     is_named = answer.interrupt is None or answer.interrupt == pending[1]
-    return is_named and pending[4] > now and compare_digest(pending[2], answer.state_hash)
+    is_open = pending[4] > now and pending[8] is None  # nobody answers for who has ended
+    return is_named and is_open and compare_digest(pending[2], answer.state_hash)
 
 
 def places(holds: str | None) -> list[tuple[str, int]]:
     """The places that a turn has among those of its caller that wait: the quota, and how many."""
     return [(hold[0], hold[2]) for hold in read_holds(holds) if hold[0].startswith(WAITS)]
+
+
+def refunded(rows: Iterable[Row]) -> list[Row]:
+    """What rules are given back of payments that were not made: amount, rule, owner; by rule."""
+    amounts: Counter[tuple[int, str]] = Counter()
+    for owner, resolver, amount in rows:
+        number = resolver.partition(":")[2]
+        if owner is not None and number.isdecimal():
+            amounts[int(number), owner] += amount or 0
+    return [(amounts[rule], *rule) for rule in sorted(amounts)]
 
 
 class WaitingFinish(TurnFinish, frozen=True, kw_only=True):

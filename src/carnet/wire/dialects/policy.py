@@ -61,6 +61,7 @@ MOST_HEADER_BYTES: Final = 8 * 1024  # of `carnet-interrupt`, as we write it
 MOST_BODY_BYTES: Final = 112 * 1024  # of all interrupts in a body, or a comment of a stream
 MOST_READ_BYTES: Final = 256 * 1024  # of a header or a comment
 MOST_RESOLUTION_BYTES: Final = 16 * 1024
+MOST_SENT_BYTES: Final = 12 * 1024  # of one that we send on: the head has other fields beside it
 
 # The statuses beside which a peer's policy is one.
 POLICY_STATUSES: Final = frozenset({401, 402, 403, 429, 451, 503})

@@ -20,6 +20,7 @@ from carnet.ports.calls.turns import (
     TurnClaim,
     Use,
 )
+from carnet.ports.trust.people import NewPerson
 from carnet.stores.commit.queue import given_back
 from carnet.stores.open import Store
 from tests.stores.support.scenes import (
@@ -301,7 +302,7 @@ async def test_nobody_agrees_to_more_than_is_left_where_the_calls_are_free(store
     answers = [await waiting_for_a_payment(store, name, reserve=0) for name in ("r1", "r2", "r3")]
     verdicts = [await store.turns.claim(answer) for answer in answers]
     assert [type(verdict) for verdict in verdicts] == [Claimed, Claimed, Denied]
-    assert verdicts[2] == Denied("spending", amount=200)
+    assert verdicts[2] == Denied("spending", amount=200, needed=400)
 
 
 SHARED = "the same for both"
@@ -361,3 +362,63 @@ async def test_an_answer_that_is_given_back_again_and_again_moves_no_money(
         assert place.rows("SELECT reserved FROM purse WHERE reserved <> 0") == [(5_000_300,)]
     claimed(await store.turns.claim(answer))
     assert place.rows("SELECT reserved FROM purse WHERE reserved <> 0") == [(5_000_300,)]
+
+
+async def test_nobody_answers_for_a_person_who_has_ended(store: Store) -> None:
+    """R28: from the moment of her end, whoever may approve."""
+    alice = await store.people.add(NewPerson(name="alice"), NOW)
+    turn = claimed(await store.turns.claim(a_claim()))
+    await store.turns.finish(a_wait(turn, owners=(f"person:{alice.n}",)))
+    answer = a_claim(resolution=an_answer())
+    await store.people.end("alice", NOW)
+    assert await store.turns.claim(answer) == Denied("resolution")
+    (asked,) = await store.turns.interrupts(turn)
+    assert asked.status == "open"
+
+
+@pytest.mark.parametrize(
+    ("left", "origin", "is_refused"),
+    [
+        (399, None, True),
+        (400, None, False),
+        (100, "@a@b.example", False),
+        (99, "@a@b.example", True),
+    ],
+)
+async def test_a_payment_that_a_turn_below_has_no_room_for_is_refused_where_it_is_answered(
+    store: Store, place: Place, left: int, origin: str | None, *, is_refused: bool
+) -> None:
+    """What is held for a call to somebody else counts: it can be told to cost less."""
+    payer = replace(THRIFTY, limit=300 + left)
+    above = claimed(await store.turns.claim(a_claim("r1", payer=payer)))
+    more = {"turn": "r1.t1.shop", "parent_turn": above.turn, "depth": 1, "agent": "shop"}
+    child = a_claim("r1", payer=payer, reserve=300, made_in=above, **more)
+    below = claimed(await store.turns.claim(child))
+    bill = replace(BILL, origin=origin)
+    await store.turns.finish(
+        a_wait(below, payer=payer, interrupts=(bill,), reserve=300, charges_all=True)
+    )
+    await store.turns.finish(a_wait(above, payer=payer, interrupts=(replace(BILL, origin="x"),)))
+    answer = replace(a_claim("r1", payer=payer), resolution=an_answer(interrupt="int_1"))
+    verdict = await store.turns.claim(answer)
+    if is_refused:
+        assert verdict == Denied("spending", amount=left, needed=400)
+        assert place.rows("SELECT DISTINCT status FROM interrupt") == [("open",)]
+        return
+    assert isinstance(verdict, Claimed)
+    paid = replace(child, resolution=an_answer(interrupt="int_1"), shrinks=300 if origin else 0)
+    assert isinstance(await store.turns.claim(paid), Claimed)
+    assert place.rows("SELECT reserved FROM purse WHERE reserved <> 0") == [(300 + left,)]
+
+
+async def test_a_payment_that_is_asked_for_again_is_held_no_more(
+    store: Store, place: Place
+) -> None:
+    answer = await waiting_for_a_payment(store)
+    for _ in range(2):
+        resumed = claimed(await store.turns.claim(answer))
+        assert place.rows(RESERVED) == [(0, 700)]
+        bill = replace(BILL, id="int_r1", state="secret of int_r1")
+        end = a_wait(resumed, payer=THRIFTY, interrupts=(bill,), reserve=700, released=400)
+        await store.turns.finish(end)
+        assert place.rows(RESERVED) == [(0, 300)]
