@@ -19,8 +19,10 @@ from carnet.errors import (
     PermissionMissing,
     RateLimited,
     TokenMissing,
+    kinds_of,
     leaves,
 )
+from carnet.wire.dialects.openai.refusals import REFUSALS
 
 LEAVES = list(leaves())
 
@@ -68,6 +70,18 @@ def test_the_log_gets_the_detail_and_the_peer_does_not() -> None:
     assert str(error) == f"token_missing: {error.safe_text} (from 10.0.0.7)"
     assert str(TokenMissing()) == f"token_missing: {error.safe_text}"
     assert "10.0.0.7" not in error.safe_text
+
+
+def test_every_code_that_a_client_sees_tells_all_that_it_may_mean() -> None:
+    for kind, (_, code) in REFUSALS.items():
+        assert code == (kind.sent_as or kind.code)
+        assert kind in kinds_of(code)
+        assert kinds_of(code)[0].code == code
+    assert [kind.code for kind in kinds_of("payment_required")] == [
+        "payment_required",
+        "payment_wanted",
+    ]
+    assert kinds_of("no_such_code") == []
 
 
 def test_a_retry_time_is_known_or_none() -> None:

@@ -61,7 +61,7 @@ def errors_table() -> str:
     """Every code that a gateway may answer with."""
     again = {True: "yes", False: "no"}
     rows = [
-        f"| {kind.status} | `{kind.code}` | {again[kind.retryable]} | {_meaning(kind)} |"
+        f"| {kind.status} | {_code(kind)} | {again[kind.retryable]} | {_meaning(kind)} |"
         for kind in sorted(BY_CODE.values(), key=lambda kind: (kind.status, kind.code))
         if kind not in AT_THE_TERMINAL
     ]
@@ -91,6 +91,11 @@ def exits_table() -> str:
         for number, meaning in MEANINGS.items()
     ]
     return "\n".join(["| exit | meaning | codes |", "|---|---|---|", *rows, ""])
+
+
+def _code(kind: type[CarnetError]) -> str:
+    """The name of an error, and the code that clients are sent where that is another's."""
+    return f"`{kind.code}`" + (f", sent as `{kind.sent_as}`" if kind.sent_as else "")
 
 
 def _meaning(kind: type[CarnetError]) -> str:

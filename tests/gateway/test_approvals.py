@@ -182,6 +182,8 @@ def test_what_is_declined_costs_nothing_and_is_told_to_the_agent(
 ) -> None:
     ask(acme, run, "shop", run)
     (question,) = asked(acme, run)
+    more = answer(acme, question["id"], value="with thanks")
+    assert (more.status, more.code) == (400, "invalid_request")
     assert answer(acme, question["id"], "rejected").status == 200
     done = ended(acme, run, "shop", run)
     assert (done.text, done.json["usage"]["cost"]) == (f"step {run}: rejected", "0")
@@ -221,6 +223,9 @@ def test_one_question_after_another_is_answered_with_its_value(
     assert ask(acme, run, "asks").status == 403
     (first,) = asked(acme, run)
     assert (first["kind"], first["arguments"]) == ("approval", {"to": "bob"})
+    for value in ("eve", ["eve"], 7):
+        refused = answer(acme, first["id"], value=value)
+        assert (refused.status, refused.code) == (400, "invalid_request"), value
     assert answer(acme, first["id"], value={"to": "eve"}).status == 200
     (second,) = until(lambda: asked(acme, run), bool)
     assert second["options"] == ["S", "M"]
@@ -372,7 +377,9 @@ def test_what_is_remembered_is_not_asked_again_until_it_is_taken_back(
     assert (entry["resolver"], rule["chain"]) == (f"rule:{rule['rule']}", "careless")
     other = acme.new_token(f"other-{run}")
     assert ask(acme, f"{run}-other", "careless", token=other).status == 403
-    assert end_rule(acme, rule["rule"], other).status == 404
+    assert rule["message"] == "May I?"
+    unknown = end_rule(acme, rule["rule"], other)
+    assert (unknown.status, unknown.code) == (404, "rule_not_found")
     assert end_rule(acme, rule["rule"], alice).status == 200
     assert ask(acme, f"{run}-once-more", "careless", token=alice).status == 403
 

@@ -186,6 +186,50 @@ def test_whom_a_payer_named_agrees_to_nobody_elses_payments(
     assert answer(acme, question["id"], token=bob.phone).code == "answer_forbidden"
 
 
+def test_who_names_somebody_that_may_not_approve_is_told_and_nobody_names_herself(
+    acme: Organisation, alice: Person, bob: Person
+) -> None:
+    other = Person(acme)
+    warned = alice.name_approver(other.name, "5")
+    assert warned.status == 200
+    assert "'approve'" in warned.json["note"]
+    assert "note" not in alice.name_approver(bob.name, "5").json
+    herself = alice.name_approver(alice.name, "5")
+    assert (herself.status, herself.code) == (400, "invalid_request")
+    assert len(alice.rules()) == 2
+
+
+def test_who_answers_by_the_call_itself_is_told_as_the_person_she_is(
+    acme: Organisation, alice: Person, run: str
+) -> None:
+    waits = ask(acme, run, "shop", run, token=alice.laptop)
+    state = waits.json["error"]["interrupt"]["state"]
+    ids = [("x-tangle-runid", run), ("x-tangle-turnid", "t1")]
+    fields = [*ids, ("carnet-resolution", f"{state};outcome=accepted")]
+    done = acme.chat(run, "shop", token=alice.laptop, headers=fields)
+    assert done.text == f"step {run}: accepted"
+    (question,) = alice.questions(run, "all")
+    assert question["resolver"] == alice.name
+    (turn,) = acme.get(f"/runs/{run}", token=alice.laptop).json["turns"]
+    (agreed,) = turn["answers"]
+    assert (agreed["resolver"], agreed["outcome"], agreed["amount"]) == (
+        alice.name,
+        "accepted",
+        "0.02",
+    )
+    assert state not in acme.get(f"/runs/{run}", token=alice.laptop).body.decode()
+    for words in (("run", "show", run), ("explain", run)):
+        assert f"by {alice.name} at " in acme.carnet(*words).stdout
+
+
+def test_a_run_that_waits_names_the_person_who_answers(
+    acme: Organisation, alice: Person, run: str
+) -> None:
+    ask(acme, run, "shop", run, token=alice.laptop)
+    (turn,) = acme.get(f"/runs/{run}", token=alice.laptop).json["turns"]
+    assert [each["answered_by"] for each in turn["waits"]] == [alice.name]
+
+
 def test_people_name_people_who_are_known_and_machines_nobody(
     acme: Organisation, alice: Person, bob: Person
 ) -> None:

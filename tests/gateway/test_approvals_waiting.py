@@ -195,7 +195,14 @@ def test_the_page_of_a_run_says_what_it_waits_for_and_who_answers_how(
     answered = answer(acme, alice, asked["id"], "rejected")
     assert answered.status == 200
     until(lambda: ask(acme, alice, run, "front"), lambda reply: reply.status == 200)
-    assert b'"waits"' not in acme.get(f"/runs/{run}", token=alice).body
+    over = acme.get(f"/runs/{run}", token=alice)
+    assert b'"waits"' not in over.body
+    (top,) = over.json["turns"]
+    (given,) = top["answers"]
+    assert (given["outcome"], given["resolver"]) == ("rejected", top["actor"])
+    assert f"rejected  payment  0.02 credits  Two cents  asked by {given['chain']}" in (
+        acme.carnet("run", "show", run).stdout
+    )
 
 
 @pytest.mark.parametrize("agent", ["shop", "front"])
@@ -219,6 +226,8 @@ def test_a_run_that_is_cancelled_while_it_waits_ends_and_gives_back_what_it_held
     brought = [("carnet-resolution", f"{state};outcome=accepted")]
     assert ask(acme, alice, run, agent, more_headers=brought).code == "policy_state_invalid"
     assert acme.get("/approvals", token=alice).json["approvals"] == []
+    shown = acme.get(f"/approvals/{question['id']}", token=alice).json
+    assert shown["status"] == "cancelled"
 
 
 def test_the_bound_holds_for_tasks_too(acme: Organisation, alice: str) -> None:

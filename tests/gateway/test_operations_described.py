@@ -153,7 +153,9 @@ def test_every_call_is_answered_as_it_is_described(described: Described) -> None
             body = None if path.endswith(("/cancel", "/end")) else chat_body("hi", "words")
             body = b'{"outcome": "accepted"}' if question else body
             if path == "/rules":
-                body = json.dumps({"person": described.holder, "ceiling": "1"}).encode()
+                body = json.dumps({"person": PERSON, "ceiling": "1"}).encode()
+            if path.endswith("/roles"):
+                body = json.dumps({"roles": ["viewer"]}).encode()
             if path == "/people":
                 body = json.dumps({"name": f"{PERSON}-too", "roles": ["viewer"]}).encode()
             reply = request("POST", described.acme.url + place, fields, body or b"")
@@ -166,6 +168,35 @@ def test_every_call_is_answered_as_it_is_described(described: Described) -> None
 def test_what_is_no_json_is_described_by_its_media_type(described: Described) -> None:
     for path, media in (("/metrics", "text/plain"), ("/agent/intro", "text/markdown")):
         assert list(described.operation_at("get", path)["responses"]["200"]["content"]) == [media]
+
+
+QUERIES = {
+    "/runs": "limit before agent actor speaker state code correlation payer since",
+    "/runs/{run}": "full",
+    "/approvals": "status limit before",
+    "/people": "limit after all",
+    "/ledger": "limit before run",
+    "/tasks": "limit before state agent",
+}
+
+
+def test_every_query_that_is_read_is_described(described: Described) -> None:
+    found = {
+        path: " ".join(each["name"] for each in parameters if each["in"] == "query")
+        for method, path in described.routes()
+        if method == "get"
+        and (parameters := described.operation_at(method, path).get("parameters"))
+    }
+    assert {path: names for path, names in found.items() if names} == QUERIES
+
+
+def test_an_answer_for_the_future_is_described(described: Described) -> None:
+    decision = described.api["components"]["schemas"]["Decision"]
+    valid = jsonschema_rs.validator_for(decision).is_valid
+    assert valid({"outcome": "accepted", "remember": {"ceiling": "1"}})
+    assert valid({"outcome": "rejected", "value": "not now"})
+    assert not valid({"outcome": "accepted", "remembr": {}})
+    assert not valid({"outcome": "accepted", "remember": {"until": "tomorrow"}})
 
 
 POLLED = "/agents/{name}/agent/task/{task}"

@@ -132,6 +132,17 @@ def test_the_description_is_made_of_the_rows() -> None:
     assert description["components"]["schemas"] == {"Page": {"type": "object"}}
 
 
+def test_what_is_read_of_a_query_is_described() -> None:
+    listed = Route(method="GET", path="/l", summary="L", query=("limit", "all", "state"))
+    parameters = describe([listed], {})["paths"]["/l"]["get"]["parameters"]
+    assert {(each["name"], each["in"], each["required"]) for each in parameters} == {
+        ("limit", "query", False),
+        ("all", "query", False),
+        ("state", "query", False),
+    }
+    assert [each["schema"]["type"] for each in parameters] == ["integer", "boolean", "string"]
+
+
 def test_a_signed_route_and_one_that_reads_stamps_describe_their_headers() -> None:
     signed = Route(method="POST", path="/s", summary="S", auth="signature", streams=True, body="B")
     chained = Route(method="POST", path="/c", summary="C", auth="gate", chain=True)

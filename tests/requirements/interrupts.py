@@ -21,6 +21,7 @@ _LAST_HOP = "tests/gateway/endpoint/test_depth.py::"
 _PEOPLE = "tests/gateway/test_approvals_people.py::"
 _STORED = "tests/stores/turn/test_answers.py::"
 _APPROVALS = "tests/gateway/test_approvals.py::"
+_RULES = "tests/gateway/test_approvals_rules.py::"
 
 ROWS = (
     Row(
@@ -221,6 +222,21 @@ ROWS = (
         "From the moment a person has ended nobody answers what she was asked.",
         "A110, R28",
         (_STORED + "test_nobody_answers_for_a_person_who_has_ended",),
+    ),
+    Row(
+        "security:a110:rules",
+        "What was answered for the future is answered so for every question of a call, of a stream "
+        "and of a task, as often as a turn may ask, and as far as its ceiling goes; each rule is "
+        "listed with its question and is taken back by whoever gave it.",
+        "R45; 002 approvals",
+        (
+            _RULES + "test_rules_answer_one_question_of_a_call_after_another",
+            _RULES + "test_rules_answer_what_a_stream_asks_for_and_nothing_is_said_twice",
+            _RULES + "test_rules_answer_what_a_task_asks_for",
+            _RULES + "test_rules_answer_no_more_than_one_turn_may_ask",
+            _APPROVALS + "test_a_rule_pays_as_far_as_its_ceiling_goes",
+            _APPROVALS + "test_what_is_remembered_is_not_asked_again_until_it_is_taken_back",
+        ),
     ),
     Row(
         "security:a110:meant",

@@ -20,7 +20,7 @@
     │   ├── content          InjectionDetected  SkillNotFound  SkillForbidden
     │   ├── where            AgentNotFound  PeerUnknown  PeerAgentNotFound  RunNotFound
     │   │                    PersonNotFound  TaskNotFound  DeliveryNotFound
-    │   │                    RouteNotFound  MethodNotAllowed  InterruptNotFound
+    │   │                    RouteNotFound  MethodNotAllowed  InterruptNotFound  RuleNotFound
     │   ├── chain            DepthExceeded  ChainFinal  RunCallsExceeded  LoopDetected
     │   ├── money            PaymentRequired  SpendingLimitReached  BillUnpaid  PayerRefused
     │   ├── forwarding       ForwardingNotAllowed  PeerNotListed

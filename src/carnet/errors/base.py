@@ -1,13 +1,24 @@
 """What every error has, and the branches of the tree.
 
 A leaf is one row and its sentences: `class NAME(BRANCH, code=..., status=..., retryable=...,
-public=...)` with a `template` and a `hint`. A keyword that is left out is that of its branch.
+public=...)` with a `template` and a `hint`. A keyword that is left out is that of its branch. One
+that clients see under the code of another leaf says so: `sent_as=...`.
 """
 
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-__all__ = ["BY_CODE", "CarnetError", "Fact", "Malformed", "Ours", "Refused", "Upstream", "leaves"]
+__all__ = [
+    "BY_CODE",
+    "CarnetError",
+    "Fact",
+    "Malformed",
+    "Ours",
+    "Refused",
+    "Upstream",
+    "kinds_of",
+    "leaves",
+]
 
 Fact = int | str | None
 
@@ -28,6 +39,7 @@ class CarnetError(Exception):
     template: ClassVar[str] = ""
     hint: ClassVar[str] = ""
     public: ClassVar[tuple[str, ...]] = ()
+    sent_as: ClassVar[str | None] = None
     words: str | None = None  # of whoever we called, for the operator alone
     interrupts: tuple[Any, ...] = ()  # each a `carnet.Interrupt`: what is asked for first
 
@@ -38,6 +50,7 @@ class CarnetError(Exception):
         status: int | None = None,
         retryable: bool | None = None,
         public: tuple[str, ...] | None = None,
+        sent_as: str | None = None,
     ) -> None:
         """Take the row of a leaf or a branch from its class keywords."""
         super().__init_subclass__()
@@ -45,6 +58,7 @@ class CarnetError(Exception):
         cls.status = cls.status if status is None else status
         cls.retryable = cls.retryable if retryable is None else retryable
         cls.public = cls.public if public is None else public
+        cls.sent_as = sent_as
 
     def __init__(self, detail: str = "", /, **facts: Fact) -> None:
         """Keep `detail` for the log and `facts` for the template."""
@@ -103,3 +117,9 @@ def leaves(root: type[CarnetError] = CarnetError) -> Iterator[type[CarnetError]]
 
 
 BY_CODE: dict[str, type[CarnetError]] = {}  # filled when the whole tree is read
+
+
+def kinds_of(code: str) -> list[type[CarnetError]]:
+    """All that a client may be told by a code; what has it for a name of its own is the first."""
+    own = [BY_CODE[code]] if code in BY_CODE else []
+    return own + [kind for kind in BY_CODE.values() if kind.sent_as == code]

@@ -107,6 +107,13 @@ class InterruptNotFound(Refused, code="interrupt_not_found", status=404):
     hint = "'carnet inbox' shows what waits for an answer."
 
 
+class RuleNotFound(Refused, code="rule_not_found", status=404):
+    """No answer of yours for the future has that number, or it holds no more."""
+
+    template = "There is no such rule."
+    hint = "'carnet inbox rules' shows those that hold, each with its number."
+
+
 class DeliveryNotFound(Refused, code="delivery_not_found", status=404):
     """There is no webhook of that id in the outbox, or it is no longer kept.
 

@@ -77,14 +77,20 @@ class SignInRequired(AnswerAwaited, code="sign_in_required", status=401):
     template = "The agent waits for somebody to sign in before it goes on."
 
 
-class PaymentWanted(AnswerAwaited, code="payment_wanted", status=402):
-    """The agent asks for a payment before it goes on. Its turn waits and holds its money."""
+class PaymentWanted(AnswerAwaited, code="payment_wanted", status=402, sent_as="payment_required"):
+    """The agent asks for a payment before it goes on. Its turn waits and holds its money.
+
+    Clients are sent the code payment_required, with what is asked for beside it: `interrupt`.
+    """
 
     template = "The agent waits for a payment before it goes on."
 
 
-class WaitRequired(AnswerAwaited, code="wait_required", status=429):
-    """An agent elsewhere takes no more for now, and says so by a policy. The turn waits."""
+class WaitRequired(AnswerAwaited, code="wait_required", status=429, sent_as="rate_limited"):
+    """An agent elsewhere takes no more for now, and says so by a policy. The turn waits.
+
+    Clients are sent the code rate_limited, with what is asked for beside it: `interrupt`.
+    """
 
     template = "An agent that was called asks to be asked again later."
 

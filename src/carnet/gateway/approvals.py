@@ -12,17 +12,19 @@ from typing import Any, Final, Literal, TypeVar
 import msgspec
 from msgspec import Struct
 
-from carnet.core.messages.interrupt import PAYMENT, Resolution, chain_of
+from carnet.core.messages.interrupt import PAYMENT, Resolution, chain_of, words_of
 from carnet.core.money.amount import format_amount, parse_amount
 from carnet.core.people.address import asker
-from carnet.core.people.identity import Caller, owner_of, person_of
+from carnet.core.people.identity import Caller, allows, owner_of, person_of
 from carnet.errors import (
     AnswerForbidden,
+    Cancelled,
     InterruptNotFound,
     InvalidJson,
     InvalidRequest,
     PermissionMissing,
     PersonNotFound,
+    RuleNotFound,
 )
 from carnet.http.exchange import Exchange, Row, check_json_body, reader_of, reply_json
 from carnet.ports.calls.inbox import NOT_AGREED, Deciding, Inbox, InboxEntry, Rule, Rules
@@ -40,6 +42,10 @@ MOST_BYTES: Final = 65_536  # of an answer
 NOT_PAID_HERE: Final = (
     "The amount is in another currency: an answer moves no money here. Pay it where it is asked"
     " for, and then approve, which says that it is done."
+)
+MAY_NOT_APPROVE: Final = (
+    "{name} may not approve yet, and sees nothing of yours before she may: she and a token of hers"
+    " need the permission 'approve'."
 )
 _STATUSES: Final = ("open", "all")
 
@@ -163,9 +169,13 @@ class Approvals:
         check_json_body(exchange.headers)
         body = await exchange.read(MOST_BYTES)
         asked = _read(body, _approver, "person", "must be a name, beside a ceiling")
+        if self._people.find(asked.person) is None:  # perhaps added a moment ago
+            await self._people.list()
         person = self._people.find(asked.person)
         if person is None:
             raise PersonNotFound
+        if person.n == caller.person:
+            raise InvalidRequest("person", "is you, and you agree to your payments as it is")
         await self._rules.add(
             owner=caller.owner,
             agent=owner_of(person.n, ""),
@@ -173,19 +183,24 @@ class Approvals:
             ceiling=parse_amount(asked.ceiling, field="ceiling"),
             now=self._clock.wall_us(),
         )
-        await self.rules(exchange, caller)
+        may_approve = allows(person.rights, APPROVE)
+        note = {} if may_approve else {"note": MAY_NOT_APPROVE.format(name=person.name)}
+        await reply_json(exchange, await self._rules_page(caller) | note)
 
     async def rules(self, exchange: Exchange, caller: Caller) -> None:
         """GET /rules."""
+        await reply_json(exchange, await self._rules_page(caller))
+
+    async def _rules_page(self, caller: Caller) -> dict[str, Any]:
         found = await self._rules.list(caller.owner)
-        await reply_json(exchange, {"rules": [self._rule_page(rule) for rule in found]})
+        return {"rules": [self._rule_page(rule) for rule in found]}
 
     async def end_rule(self, exchange: Exchange, caller: Caller, number: str) -> None:
         """POST /rules/{n}/end."""
         now = self._clock.wall_us()
         known = is_number(number) and await self._rules.end(caller.owner, int(number), now)
         if not known:
-            raise InterruptNotFound
+            raise RuleNotFound
         await reply_json(exchange, {"rule": int(number), "ended": when(now)})
 
     async def _find(self, name: str, owner: str | None) -> InboxEntry:
@@ -218,7 +233,7 @@ class Approvals:
             "owner": self._name(person_of(entry.owner), entry.owner),
             "created": when(record.asked),
             "expires": when(record.expires),
-            "status": record.status,
+            "status": _status(entry),
         }
         if asked.other_amount is not None:
             page["note"] = NOT_PAID_HERE
@@ -235,6 +250,7 @@ class Approvals:
             "rule": rule.n,
             "kind": rule.kind,
             "chain": rule.chain if person is None else person.handle(self._domain),
+            "message": words_of(rule.question),
             "ceiling": ceiling,
             "used": format_amount(rule.used),
             "created": when(rule.created),
@@ -244,6 +260,12 @@ class Approvals:
         """How somebody is shown: a person by her name."""
         person = None if number is None else self._people.numbered(number)
         return name if person is None else person.name
+
+
+def _status(entry: InboxEntry) -> str:
+    """How a question stands: one whose call was cancelled did not come too late."""
+    is_cancelled = entry.record.status == "expired" and entry.turn.code == Cancelled.code
+    return "cancelled" if is_cancelled else entry.record.status
 
 
 def _check_rights(caller: Caller, decision: Decision, entry: InboxEntry) -> None:
@@ -300,6 +322,7 @@ ROUTES = (
         endpoint=Approvals.list,
         permission="run:read",
         summary="What agents wait for an answer to",
+        query=("status", "limit", "before"),
         answer="Page",
     ),
     Row(

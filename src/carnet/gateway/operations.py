@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from carnet.core.people.identity import Caller
-from carnet.errors import BY_CODE, CarnetError, PermissionMissing, RouteNotFound
+from carnet.errors import CarnetError, PermissionMissing, RouteNotFound, kinds_of
 from carnet.http.exchange import Access, Endpoint, Exchange, Row, reply_json
 from carnet.telemetry import Metrics
 
@@ -105,10 +105,11 @@ class Operations:
 
     async def error(self, exchange: Exchange, code: str) -> None:
         """GET /-/errors/{code}: what a code means and what to do."""
-        kind = BY_CODE.get(code)
-        if kind is None:
+        kinds = kinds_of(code)
+        if not kinds:
             raise RouteNotFound
-        await reply_json(exchange, explain(kind))
+        first, *others = map(explain, kinds)
+        await reply_json(exchange, first | ({"also": others} if others else {}))
 
 
 def _word(*, ready: bool, degraded: bool) -> str:

@@ -46,9 +46,10 @@ async def grounds_page(records: Records, run: str) -> Page | None:
     if not turns:
         return None
     found = await records.grounds(run, reader=None)
-    waits = await records.waits(turns)
+    asked = await records.questions(turns)
     shown = [
-        _grounds_of(turn, found.get(turn.n)) | _waits_of(turn, waits.get(turn.n)) for turn in turns
+        _grounds_of(turn, found.get(turn.n)) | _questions_of(turn, asked.get(turn.n, ()))
+        for turn in turns
     ]
     return {"run": run, "turns": shown}
 
@@ -64,14 +65,23 @@ def _grounds_of(turn: Turn, kept: bytes | None) -> Page:
     }
 
 
-def _waits_of(turn: Turn, asked: Sequence[InterruptRecord] | None) -> Page:
-    """What a turn waits for, who can answer it and how; nothing of one that does not wait."""
-    return {} if asked is None else {"waits": [_question(turn, each) for each in asked]}
+def _questions_of(turn: Turn, asked: Sequence[InterruptRecord]) -> Page:
+    """What a turn waits for, who can answer it and how; and what it was answered, by whom."""
+    page: Page = {}
+    if turn.state == "waiting":
+        page["waits"] = [_question(turn, each) for each in asked if each.status == "open"]
+    answered = [_answer(turn, each) for each in asked if each.status == "resolved"]
+    return page | ({"answers": answered} if answered else {})
 
 
-def _question(turn: Turn, record: InterruptRecord) -> Page:
+def _answer(turn: Turn, record: InterruptRecord) -> Page:
+    by = {"outcome": record.outcome, "resolver": record.resolver, "at": when(record.resolved)}
+    return _asked_of(turn, record) | by
+
+
+def _asked_of(turn: Turn, record: InterruptRecord) -> Page:
     asked = record.interrupt
-    page = {
+    return {
         "id": asked.id,
         "kind": asked.kind,
         "message": asked.message,
@@ -79,10 +89,16 @@ def _question(turn: Turn, record: InterruptRecord) -> Page:
         "amount": None if asked.amount is None else format_amount(asked.amount),
         "currency": asked.currency,
         "other_amount": asked.other_amount,
-        "expires": when(record.expires),
     }
+
+
+def _question(turn: Turn, record: InterruptRecord) -> Page:
+    asked = record.interrupt
+    page = _asked_of(turn, record) | {"expires": when(record.expires)}
     if record.owner is not None:
-        return page | {"answered_by": record.owner, "answer": f"carnet inbox approve {asked.id}"}
+        # What it wants beside a yes, and how that is typed, is told there.
+        command = "show" if asked.options or asked.schema else "approve"
+        return page | {"answered_by": record.owner, "answer": f"carnet inbox {command} {asked.id}"}
     # What a child asks for is asked for by the turn above it as well, and answered there.
     return page | {"answered_by": turn.actor, "answer": None}
 
@@ -137,16 +153,17 @@ async def run_page(
     if not turns:
         return None
     outbound = await records.outbound(run, reader=reader)
-    ids = {turn.n: turn.turn for turn in turns}
-    outgoing = {n: [outbound_page(call, ids[n]) for call in calls] for n, calls in outbound.items()}
+    numbered = {turn.n: turn for turn in turns}
+    outgoing = {
+        n: [outbound_page(call, numbered[n].turn) for call in calls]
+        for n, calls in outbound.items()
+    }
     entries = await records.ledger(run=run, account=None, limit=MOST_ENTRIES)
     ended = [turn.ended for turn in turns]
     content, is_cut = await _contents(records, run, reader) if full else ({}, False)
     shown = {turn.n: content[turn.n].page(turn, reader) for turn in turns if turn.n in content}
-    waits = await records.waits(turns)
-    for turn in turns:
-        if turn.n in waits:
-            shown[turn.n] = shown.get(turn.n, {}) | _waits_of(turn, waits[turn.n])
+    for n, asked in (await records.questions(turns)).items():
+        shown[n] = shown.get(n, {}) | _questions_of(numbered[n], asked)
     return {
         "run": run,
         "state": next(state for state in STATES if state in {turn.state for turn in turns}),

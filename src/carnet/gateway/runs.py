@@ -314,7 +314,8 @@ ROUTES = (
         path="/runs",
         endpoint=Runs.list,
         permission="run:read",
-        summary="List runs",
+        summary="List runs; payer=me lists those that whoever asks pays for",
+        query=("limit", "before", *OF_TURN, "payer", "since"),
         answer="Page",
     ),
     Row(
@@ -323,6 +324,7 @@ ROUTES = (
         endpoint=Runs.show,
         permission="run:read",
         summary="One run as a tree of turns",
+        query=("full",),
         answer="Page",
     ),
     Row(

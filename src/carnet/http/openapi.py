@@ -10,10 +10,22 @@ from typing import Any, Final
 
 from carnet.version import __version__
 from carnet.wire.dialects.route import Route
+from carnet.wire.grammar.query import MOST_LINES, USUAL_LINES
 
 Schema = dict[str, Any]
 
 _NAME: Final = re.compile(r"\{([a-z]+)\}")
+_TEXT: Final[Schema] = {"type": "string"}
+_NUMBER: Final[Schema] = {"type": "integer", "minimum": 0}
+_FLAG: Final[Schema] = {"type": "boolean", "default": False}
+# What a query says beside words.
+_QUERY: Final[dict[str, Schema]] = {
+    "limit": {"type": "integer", "minimum": 1, "maximum": MOST_LINES, "default": USUAL_LINES},
+    "before": _NUMBER,
+    "full": _FLAG,
+    "all": _FLAG,
+    "since": {"type": "string", "format": "date-time"},
+}
 _SIGNATURE: Final = ("content-digest", "signature-input", "signature")
 
 
@@ -55,10 +67,9 @@ def _item(route: Route) -> Schema:
     names = _NAME.findall(route.path)
     if not names:
         return {}
-    text = {"type": "string"}
     return {
         "parameters": [
-            {"name": name, "in": "path", "required": True, "schema": text} for name in names
+            {"name": name, "in": "path", "required": True, "schema": _TEXT} for name in names
         ]
     }
 
@@ -77,13 +88,18 @@ def _operation(route: Route, headers: list[Schema]) -> Schema:
     }
     if route.body is not None:
         operation["requestBody"] = {"required": True, "content": _json(route.body)}
-    if headers:
-        operation["parameters"] = headers
+    if headers or route.query:
+        operation["parameters"] = headers + list(map(_asked, route.query))
     if route.auth not in {"token", "gate"}:
         operation["security"] = []
     if route.permission is not None:
         operation["description"] = f"With the permission `{route.permission}`."
     return operation
+
+
+def _asked(name: str) -> Schema:
+    """A name that may stand in the query."""
+    return {"name": name, "in": "query", "required": False, "schema": _QUERY.get(name, _TEXT)}
 
 
 def _content(route: Route) -> Schema:

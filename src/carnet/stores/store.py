@@ -123,7 +123,7 @@ class Store:
         self.revocations: Final = Revocations(trust, database, clock, self.expiry)
         self.steps: Final = StoredSteps(database)
         self.outbox: Final = StoredOutbox(database)
-        self.records: Final = StoredRecords(database, search_rows, waiting)
+        self.records: Final = StoredRecords(database, search_rows, waiting, self.people)
         self.payments: Final = StoredPayments(database, search_rows)
         self.settlements: Final = Settlements(database, self._seals)
         self.cluster: Final = StoredCluster(database, self.worker) if database.is_shared else None

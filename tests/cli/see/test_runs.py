@@ -167,6 +167,19 @@ def test_a_status_lists_the_codes_that_come_with_it(cli: Cli) -> None:
     assert (ran.code, "No code comes with the status 299." in ran.err) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("code", "other"), [("payment_required", "payment_wanted"), ("rate_limited", "wait_required")]
+)
+def test_a_code_with_two_meanings_is_explained_with_both(cli: Cli, code: str, other: str) -> None:
+    page = cli("explain", code, "--format", "json").page
+    assert (page["code"], [each["code"] for each in page["also"]]) == (code, [other])
+    text = cli("explain", code).out
+    assert page["meaning"].partition("\n")[0] in text
+    assert page["also"][0]["meaning"].partition("\n")[0] in text
+    assert "also" not in cli("explain", other, "--format", "json").page
+    assert code in cli("explain", other).out
+
+
 def test_an_unknown_code_is_answered_with_the_nearest(cli: Cli) -> None:
     ran = cli("explain", "depth_exceeded")
     assert ran.code == 2

@@ -96,3 +96,14 @@ def test_long_texts_are_cut_for_people_and_cannot_steer_the_terminal() -> None:
     skilled = draw(run_page(turn(asked={"skill": "book", "payload": {"n": 1}}, answered={"n": 2})))
     assert 'asked     {"skill":"book","payload":{"n":1}}' in skilled
     assert 'answered  {"n":2}' in skilled
+
+
+def test_who_agreed_to_what_is_told_when_it_is_over() -> None:
+    asked = {"id": "int_1", "kind": "payment", "message": "Two cents", "chain": "front > shop"}
+    paid = {**asked, "amount": "0.02", "currency": "credits", "other_amount": None}
+    agreed = {**paid, "outcome": "accepted", "resolver": "alice", "at": "2026-11-16T18:00:00Z"}
+    lines = draw(run_page(turn(answers=[agreed]))).splitlines()
+    assert lines[-1].strip("│ ") == (
+        "accepted  payment  0.02 credits  Two cents  asked by front > shop"
+        "  by alice at 2026-11-16T18:00:00Z"
+    )

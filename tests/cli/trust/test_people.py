@@ -202,3 +202,25 @@ def test_the_end_of_a_person_is_told_in_words(cli: Cli) -> None:
     out = cli("people", "end", "alice").out
     assert "Ended @alice@acme.example, and with her 1 thing." in out
     assert "laptop" in out
+
+
+def test_the_roles_of_a_person_are_changed(cli: Cli) -> None:
+    add(cli, "alice", "--role", "viewer", "--permission", "metrics")
+    changed = cli("people", "roles", "alice", "operator", "--format", "json").page
+    assert (changed["roles"], changed["permissions"]) == (["operator"], ["metrics"])
+    other = cli("people", "roles", "alice", "viewer", "--permission", "approve", "--format", "json")
+    assert other.page["may"] == ["approve", "run:read"]
+    bare = cli("people", "roles", "alice", "viewer", "--no-permissions")
+    assert (bare.code, "alice may run:read." in bare.out) == (0, True)
+    assert cli("people", "roles", "alice").code == 2
+    assert cli("people", "roles", "alice", "king").code == 2
+    wrong = cli("people", "roles", "alice", "viewer", "--permission", "fly")
+    assert (wrong.code, "--permission" in wrong.err) == (2, True)
+    assert cli("people", "roles", "nobody", "viewer").code == 2
+
+
+def test_a_name_that_is_taken_is_refused_as_one(cli: Cli) -> None:
+    add(cli, "alice")
+    again = cli("people", "add", "alice")
+    assert (again.code, "'alice' is known here" in again.err) == (2, True)
+    assert "carnet people roles" in again.err

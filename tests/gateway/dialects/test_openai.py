@@ -152,6 +152,11 @@ def test_every_code_has_a_page_and_the_api_describes_itself(acme: Organisation) 
     assert page["status"] == 429
     assert page["next_step"]
     assert request("GET", acme.url + "/-/errors/no_such_code").status == 404
+    both = request("GET", acme.url + "/-/errors/payment_required").json
+    assert (both["code"], [each["code"] for each in both["also"]]) == (
+        "payment_required",
+        ["payment_wanted"],
+    )
     api = request("GET", acme.url + "/openapi.json").json
     assert "/v1/chat/completions" in api["paths"]
 

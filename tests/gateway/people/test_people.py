@@ -42,8 +42,11 @@ def test_a_person_is_added_listed_shown_and_ended(acme: Organisation, admin: str
     assert (first["people"][0]["name"], first["next"]) == ("alice", "alice")
     rest = acme.get("/people?after=alice", token=admin).json["people"]
     assert "alice" not in {person["name"] for person in rest}
-    again = post(acme, "/people", admin, {"name": "bert", "number": 41})
-    assert (again.status, again.json["error"]["code"]) == (409, "person_exists")
+    for taken in ({"name": "bert", "number": 41}, {"name": "alice"}):
+        again = post(acme, "/people", admin, taken)
+        assert (again.status, again.json["error"]["code"]) == (409, "person_exists")
+    like = post(acme, "/people", admin, {"name": "a1ice"})
+    assert (like.status, like.json["error"]["code"]) == (400, "invalid_request")
     ended = post(acme, "/people/alice/end", admin)
     assert ended.status == 200
     assert ended.json["things"] == [
@@ -64,7 +67,8 @@ def test_a_person_is_added_listed_shown_and_ended(acme: Organisation, admin: str
         ({"name": "Alice"}, "name"),
         ({"name": "peer:b.example"}, "name"),
         ({"name": "paid"}, "name"),  # an agent
-        ({"name": "owner"}, "name"),
+        ({"name": "0wner"}, "name"),
+        ({"name": "owner-"}, "name"),
         ({"name": "bob", "surname": "x"}, "surname"),
         ({"name": "bob", "roles": ["king"]}, "roles"),
         ({"name": "bob", "roles": "admin"}, "roles"),
@@ -129,3 +133,36 @@ def test_the_routes_of_people_are_described_with_what_they_take(acme: Organisati
     assert set(api["paths"]["/people/{person}"]) == {"get", "parameters"}
     assert set(api["paths"]["/people/{person}/end"]) == {"post", "parameters"}
     assert api["components"]["schemas"]["NewPerson"]["required"] == ["name"]
+
+
+def test_what_a_person_may_do_is_changed_and_her_tokens_with_her(
+    acme: Organisation, admin: str
+) -> None:
+    asked = {"name": "rosa", "roles": ["operator"], "permissions": ["approve"]}
+    assert post(acme, "/people", admin, asked).status == 201
+    hers = acme.new_token("rosas", "--person", "rosa", "--scope", "run:read", "--scope", "metrics")
+    until(lambda: acme.get("/metrics", token=hers).status == 200)
+    viewer = post(acme, "/people/rosa/roles", admin, {"roles": ["viewer"]})
+    assert (viewer.status, viewer.json["roles"]) == (200, ["viewer"])
+    assert viewer.json["may"] == ["approve", "run:read"]
+    refused = acme.get("/metrics", token=hers)
+    assert (refused.status, refused.json["error"]["code"]) == (403, "permission_missing")
+    bare = post(acme, "/people/rosa/roles", admin, {"roles": ["operator"], "permissions": []})
+    assert (bare.json["permissions"], "metrics" in bare.json["may"]) == ([], True)
+    until(lambda: acme.get("/metrics", token=hers).status == 200)
+    pages: list[dict[str, Any]] = [{"permissions": []}, {"roles": []}, {"roles": ["king"]}]
+    for wrong in (*pages, {"roles": ["viewer"], "name": "x"}):
+        reply = post(acme, "/people/rosa/roles", admin, wrong)
+        assert (reply.status, reply.json["error"]["code"]) == (400, "invalid_request"), wrong
+    nobody = post(acme, "/people/nobody-such/roles", admin, {"roles": ["viewer"]})
+    assert (nobody.status, nobody.json["error"]["code"]) == (404, "person_not_found")
+
+
+def test_nobody_gives_by_a_role_what_it_has_not(acme: Organisation) -> None:
+    acme.carnet("people", "add", "rolf", "--role", "viewer")
+    narrow = acme.new_token("of-roles", "--scope", "admin:people", "--scope", "run:read")
+    refused = post(acme, "/people/rolf/roles", narrow, {"roles": ["admin"]})
+    assert (refused.status, refused.json["error"]["code"]) == (403, "permission_missing")
+    shown = acme.get("/people/rolf", token=narrow).json
+    assert shown["roles"] == ["viewer"]
+    assert post(acme, "/people/rolf/roles", narrow, {"roles": ["viewer"]}).status == 200

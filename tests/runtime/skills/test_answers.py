@@ -52,6 +52,19 @@ def test_an_answer_has_the_shape_of_the_schema_with_its_references() -> None:
         assert refused(wrong, ADDRESS) == "does not fit the schema of what is asked for"
 
 
+def test_a_payment_takes_no_value_and_arguments_are_an_object() -> None:
+    payment = Interrupt(kind="payment", message="Two cents", amount=20_000)
+    leave = Interrupt(kind="approval", message="May I?", more={"arguments": {"to": "bob"}})
+    for asked, value in ((payment, "x"), (payment, {}), (leave, "eve"), (leave, ["eve"])):
+        with pytest.raises(InvalidRequest):
+            check_answer(asked, Resolution(outcome="accepted", value=value))
+        check_answer(asked, Resolution(outcome="accepted"))
+        check_answer(asked, Resolution(outcome="rejected", value=value))
+    check_answer(leave, Resolution(outcome="accepted", value={"to": "eve"}))
+    tip = Interrupt(kind="payment", message="A tip?", amount=1, options=("none", "some"))
+    check_answer(tip, Resolution(outcome="accepted", value="some"))
+
+
 def test_what_is_declined_needs_no_value() -> None:
     asked = Interrupt(kind="input", message="Which?", options=("red",), schema={"type": "string"})
     check_answer(asked, Resolution(outcome="rejected"))

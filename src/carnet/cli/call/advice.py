@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from carnet.cli.call.answers import approvals, denial
 from carnet.cli.failures import GatewayError, error_object
 from carnet.cli.reach.request import CallOptions
 from carnet.errors import PeerRefused, SchemaInvalid
@@ -31,21 +32,22 @@ def explained(asked: CallOptions) -> Iterator[None]:
 def _advised(asked: CallOptions, facts: dict[str, Any]) -> dict[str, Any]:
     question = facts.get("interrupt")
     if isinstance(question, dict) and question.get("id"):
-        return {**facts, "hint": _answer(question)}
+        return {**facts, "hint": _answer(question, asked.token)}
     hint = _hint(asked, str(facts.get("peer_field") or facts.get("field") or ""))
     codes = {facts.get("code"), facts.get("peer_reason"), facts.get("peer_code")}
     is_about_field = bool(codes & {SchemaInvalid.code, "SCHEMA_INVALID"})
     return {**facts, "hint": hint} if hint and is_about_field else facts
 
 
-def _answer(question: dict[str, Any]) -> str:
+def _answer(question: dict[str, Any], token: str | None) -> str:
     """What is asked for, and the commands that answer it."""
-    name, amount = question["id"], question.get("amount")
+    amount = question.get("amount")
     money = f" ({amount} {question.get('currency') or ''})" if amount else ""
-    value = " --value VALUE" if question.get("options") or question.get("schema") else ""
+    options = question.get("options") or []
+    others = f" (or another of: {', '.join(options[1:])})" if options[1:] else ""
     return (
         f"{question.get('origin')} asks: {question.get('message')}{money}"
-        f" Answer it: carnet inbox approve {name}{value}, or carnet inbox deny {name}."
+        f" Answer it: {approvals(question, token)[0]}{others}, or {denial(question, token)}."
     )
 
 

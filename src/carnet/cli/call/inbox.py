@@ -1,17 +1,29 @@
 """`carnet inbox`: what agents wait for an answer to, and the answer."""
 
 import json
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from carnet.cli.invocation import Group, Invocation, more_of, pass_invocation, table, wait
+from carnet.cli.invocation import (
+    Group,
+    Invocation,
+    find_begun,
+    more_of,
+    pass_invocation,
+    table,
+    wait,
+)
 from carnet.errors import UsageInvalid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    Ask = Callable[..., Awaitable[dict[str, Any]]]  # a method, a path, and what is sent
 
 MOST = 200
+BEGINS = "int_"  # how ids of questions begin
 
 _AS = click.option("--as", "token", metavar="TOKEN", help="Answer with this token, or @FILE.")
 
@@ -46,25 +58,32 @@ def list_questions(
 
     asked = {"limit": limit, "status": "all" if all_of_them else "open", "before": before}
     query = urlencode({name: value for name, value in asked.items() if value is not None})
-    page = wait(_ask(invocation, "GET", f"/approvals?{query}", b"", token))
+    page = wait(_ask(invocation, token, "GET", f"/approvals?{query}"))
     is_file = token is not None and token.startswith("@")  # a token itself is not printed
     chosen = {"all": all_of_them, "limit": limit, "as": token if is_file else None}
-    invocation.result(page, lambda: invocation.spell(_list_text(page, chosen)), page["approvals"])
+    has_owner = token is None or len({entry["owner"] for entry in page["approvals"]}) > 1
+    invocation.result(
+        page,
+        lambda: invocation.spell(_list_text(page, chosen, has_owner=has_owner)),
+        page["approvals"],
+    )
 
 
-def _list_text(page: dict[str, Any], chosen: dict[str, Any]) -> str:
+def _list_text(page: dict[str, Any], chosen: dict[str, Any], *, has_owner: bool) -> str:
+    """`has_owner` shows whose each one is: to who sees what others are asked."""
     from carnet.cli.times import short
 
     if not page["approvals"]:
         return "Nothing waits for an answer."
     rows = [
         [
-            *(entry["id"], short(entry["created"]), entry["kind"], _amount(entry)),
-            *(entry["asked_by"], entry["status"], entry["message"]),
+            *(entry["id"], *([entry["owner"]] if has_owner else []), short(entry["created"])),
+            *(entry["kind"], _amount(entry), entry["asked_by"], entry["status"], entry["message"]),
         ]
         for entry in page["approvals"]
     ]
-    titles = ["ID", "ASKED", "KIND", "AMOUNT", "ASKED BY", "STATUS", "MESSAGE"]
+    titles = ["ID", *(["WHOSE"] if has_owner else []), "ASKED", "KIND", "AMOUNT"]
+    titles += ["ASKED BY", "STATUS", "MESSAGE"]
     more = f"\n{more_of('inbox list', page['next'], chosen)}" if page.get("next") else ""
     return table(rows, titles) + more
 
@@ -81,18 +100,28 @@ def _amount(entry: dict[str, Any]) -> str:
 @_AS
 @pass_invocation
 def show(invocation: Invocation, name: str, token: str | None) -> None:
-    """Show one question: what is asked, by whom, until when, and what was answered."""
+    """Show one question: what is asked, by whom, until when, and what was answered.
+
+    The beginning of its ID is enough if only one begins so.
+    """
     from carnet.cli.invocation import visible
 
-    page = wait(_ask(invocation, "GET", _path(name), b"", token))
-    invocation.result(page, lambda: invocation.spell(visible(_text(page))))
+    page = wait(_show(invocation, name, token))
+    invocation.result(page, lambda: invocation.spell(visible(_text(page, token))))
 
 
-def _text(page: dict[str, Any]) -> str:
+async def _show(invocation: Invocation, name: str, token: str | None) -> dict[str, Any]:
+    async with _asking(invocation, token) as ask:
+        return await _find(ask, name)
+
+
+def _text(page: dict[str, Any], token: str | None) -> str:
+    from carnet.cli.call.answers import approvals, denial
+
     shown = page | ({"other_amount": _amount(page)} if page.get("other_amount") else {})
     lines = [f"{name.replace('_', ' ')}: {_word(value)}" for name, value in shown.items() if value]
     if page["status"] == "open":
-        lines += ["", f"carnet inbox approve {page['id']}", f"carnet inbox deny {page['id']}"]
+        lines += ["", *approvals(page, token), denial(page, token)]
     return "\n".join(lines)
 
 
@@ -127,7 +156,10 @@ def approve(
     remember: bool,  # noqa: FBT001  click passes it
     up_to: str | None,
 ) -> None:
-    """Give what is asked for; the call goes on at once."""
+    """Give what is asked for; the call goes on at once.
+
+    The beginning of its ID is enough if only one begins so.
+    """
     if up_to is not None and not remember:
         raise UsageInvalid(reason="--up-to is for a rule.", fix="Give --remember beside it.")
     rule = {"remember": {"ceiling": up_to}} if remember else {}
@@ -152,7 +184,7 @@ def deny(
 @pass_invocation
 def rules(invocation: Invocation, token: str | None) -> None:
     """List the answers that were given for the future."""
-    page = wait(_ask(invocation, "GET", "/rules", b"", token))
+    page = wait(_ask(invocation, token, "GET", "/rules"))
     invocation.result(page, lambda: invocation.spell(_rules_text(page)), page["rules"])
 
 
@@ -160,10 +192,18 @@ def _rules_text(page: dict[str, Any]) -> str:
     if not page["rules"]:
         return "No answers were given for the future: carnet inbox approve ID --remember"
     rows = [
-        [str(rule["rule"]), rule["kind"], rule["ceiling"] or "-", rule["used"], rule["chain"]]
+        [
+            *(str(rule["rule"]), rule["kind"], rule["ceiling"] or "-", rule["used"]),
+            *(rule["chain"], rule["message"] or _any_of(rule["kind"])),
+        ]
         for rule in page["rules"]
     ]
-    return table(rows, ["RULE", "KIND", "UP TO", "USED", "ASKED BY"])
+    return table(rows, ["RULE", "KIND", "UP TO", "USED", "ASKED BY", "MESSAGE"])
+
+
+def _any_of(kind: str) -> str:
+    """What a rule answers that is for no one question."""
+    return {"payment": "any payment", "approver": "may agree to your payments"}.get(kind, "-")
 
 
 @inbox.command()
@@ -174,12 +214,15 @@ def _rules_text(page: dict[str, Any]) -> str:
 def allow(invocation: Invocation, name: str, up_to: str, token: str | None) -> None:
     """Let another person agree to your payments, as far as an amount goes.
 
-    Whose payments is told by the token: give yours with --as. Take it back with
-    'carnet inbox forget RULE'.
+    She needs the permission 'approve', to see them. Whose payments is told by the token: give
+    yours with --as. Take it back with 'carnet inbox forget RULE'.
     """
-    body = json.dumps({"person": name, "ceiling": up_to}).encode()
-    page = wait(_ask(invocation, "POST", "/rules", body, token))
-    invocation.result(page, lambda: f"{name} may agree to your payments, up to {up_to} in all.")
+    page = wait(_ask(invocation, token, "POST", "/rules", {"person": name, "ceiling": up_to}))
+    text = f"{name} may agree to your payments, up to {up_to} in all."
+    if page.get("note"):
+        text += f"\n{page['note']}"
+        text += f"\nSay so: carnet people roles {name} ROLE --permission approve"
+    invocation.result(page, lambda: invocation.spell(text))
 
 
 @inbox.command()
@@ -188,7 +231,7 @@ def allow(invocation: Invocation, name: str, up_to: str, token: str | None) -> N
 @pass_invocation
 def forget(invocation: Invocation, number: int, token: str | None) -> None:
     """Take a rule back; the next time you are asked again."""
-    page = wait(_ask(invocation, "POST", f"/rules/{number}/end", b"", token))
+    page = wait(_ask(invocation, token, "POST", f"/rules/{number}/end"))
     invocation.result(page, lambda: f"Rule {number} holds no more.")
 
 
@@ -206,7 +249,7 @@ def _value(value: str | None, document: str | None) -> Any:
 
 
 def _answer(invocation: Invocation, name: str, answer: dict[str, Any], token: str | None) -> None:
-    page = wait(_ask(invocation, "POST", _path(name), json.dumps(answer).encode(), token))
+    page = wait(_send(invocation, name, answer, token))
     word = "Approved" if answer["outcome"] == "accepted" else "Denied"
     if page.get("other_amount"):
         word += ", and nothing was paid here"
@@ -214,20 +257,67 @@ def _answer(invocation: Invocation, name: str, answer: dict[str, Any], token: st
     invocation.result(page, lambda: invocation.spell(text))
 
 
-async def _ask(
-    invocation: Invocation, method: str, path: str, body: bytes, token: str | None
+async def _send(
+    invocation: Invocation, name: str, answer: dict[str, Any], token: str | None
 ) -> dict[str, Any]:
+    from carnet.cli.call.answers import check
+
+    async with _asking(invocation, token) as ask:
+        question = await _find(ask, name)
+        check(question, answer, token)
+        return await ask("POST", _path(question["id"]), answer)
+
+
+async def _find(ask: "Ask", name: str) -> dict[str, Any]:
+    """A question by its id, or by a beginning that no other of the newest has."""
+    from carnet.cli.failures import GatewayError
+    from carnet.errors import InterruptNotFound
+
+    try:
+        return await ask("GET", _path(name))
+    except GatewayError as error:
+        if error.facts.get("code") != InterruptNotFound.code:
+            raise
+        begun = name if name.startswith(BEGINS) else f"{BEGINS}{name}"
+        page = await ask("GET", f"/approvals?status=all&limit={MOST}")
+        found = find_begun(begun, [entry["id"] for entry in page["approvals"]], "question")
+        if found is None:
+            raise
+    return await ask("GET", _path(found))
+
+
+async def _ask(
+    invocation: Invocation,
+    token: str | None,
+    method: str,
+    path: str,
+    content: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Ask the gateway once."""
+    async with _asking(invocation, token) as ask:
+        return await ask(method, path, content)
+
+
+@asynccontextmanager
+async def _asking(invocation: Invocation, token: str | None) -> "AsyncIterator[Ask]":
+    """What asks the gateway of this configuration, with one token."""
     from msgspec.structs import replace
 
     from carnet.cli.reach import gateway
 
     async with gateway.open_http() as http, gateway.reached(invocation, http, token) as (place, by):
-        request = gateway.request_to(place, method, path, by)
-        if body:
-            headers = {**request.headers, "content-type": "application/json"}
-            request = replace(request, body=body, headers=headers)
-        async with gateway.sending(http, request, token_is_new=by.is_new) as reply:
-            return gateway.decode(await reply.read())
+
+        async def ask(
+            method: str, path: str, content: dict[str, Any] | None = None
+        ) -> dict[str, Any]:
+            request = gateway.request_to(place, method, path, by)
+            if content is not None:
+                headers = {**request.headers, "content-type": "application/json"}
+                request = replace(request, body=json.dumps(content).encode(), headers=headers)
+            async with gateway.sending(http, request, token_is_new=by.is_new) as reply:
+                return gateway.decode(await reply.read())
+
+        yield ask
 
 
 def _path(name: str) -> str:

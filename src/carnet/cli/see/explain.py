@@ -1,12 +1,15 @@
 """`carnet explain`: what a code means, and why a call was admitted."""
 
 import re
-from typing import Any, Final, Never
+from typing import TYPE_CHECKING, Any, Final, Never
 
 import click
 
 from carnet.cli.invocation import Command, Invocation, pass_invocation, table, wait
 from carnet.cli.see.runs import LAST
+
+if TYPE_CHECKING:
+    from carnet.errors import CarnetError
 
 _STATUS: Final = re.compile(r"[1-5][0-9]{2}", re.ASCII)
 _LETTERS: Final = re.compile(r"[a-z_]+", re.ASCII | re.IGNORECASE)
@@ -121,17 +124,26 @@ def _grounds_text(turn: dict[str, Any]) -> str:
 
 
 def _explain_code(invocation: Invocation, code: str) -> None:
-    from carnet.errors import BY_CODE
-    from carnet.wire.dialects.samvad import REFUSALS, STATUSES
+    from carnet.errors import kinds_of
+    from carnet.wire.dialects.samvad import STATUSES
 
     word = code.upper()
-    kind = BY_CODE.get(code.lower())
-    if word in STATUSES and (code == word or kind is None):
+    kinds = kinds_of(code.lower())
+    if word in STATUSES and (code == word or not kinds):
         page = _word_page(word)
         invocation.result(page, lambda: _word_explanation(page))
         return
-    assert kind is not None  # noqa: S101  the word is one of the two
-    page = {
+    page, *others = map(_code_page, kinds)
+    if others:  # clients are sent the same code for these
+        page["also"] = others
+    apart = "\n\nOr, if what is asked for stands beside it, as 'interrupt':\n\n"
+    invocation.result(page, lambda: apart.join(map(_explanation, [page, *others])))
+
+
+def _code_page(kind: "type[CarnetError]") -> dict[str, Any]:
+    from carnet.wire.dialects.samvad import REFUSALS
+
+    return {
         "code": kind.code,
         "status": kind.status,
         "retryable": kind.retryable,
@@ -140,7 +152,6 @@ def _explain_code(invocation: Invocation, code: str) -> None:
         "hint": kind.hint,
         "samvad": dict(zip(("status", "code"), REFUSALS[kind], strict=True)),
     }
-    invocation.result(page, lambda: _explanation(page))
 
 
 def _word_page(word: str) -> dict[str, Any]:

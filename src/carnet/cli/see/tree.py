@@ -62,18 +62,29 @@ def _waits(node: Node, prefix: str) -> Iterator[str]:
 
 
 def waits_lines(node: Node) -> list[str]:
-    """The same, a line or two for each question; the secret that answers it is in none."""
-    lines: list[str] = []
+    """The same, a line or two for each question; the secret that answers it is in none.
+
+    What was answered comes first: how, by whom and when.
+    """
+    lines = [
+        in_line(f"{each['outcome']}  {_asked(each)}  by {each['resolver']} at {each['at']}")
+        for each in node.get("answers") or ()
+    ]
     for asked in node.get("waits") or ():
-        other = asked.get("other_amount") or {}
-        amount, currency = asked.get("amount"), asked.get("currency")
-        if other:
-            amount, currency = other.get("amount"), f"{other.get('currency')} (not here)"
-        words = [asked["kind"], *([f"{amount} {currency}"] if amount else []), asked["message"]]
-        lines.append(in_line(f"waits     {'  '.join(words)}  asked by {asked['chain']}"))
+        lines.append(in_line(f"waits     {_asked(asked)}"))
         who = f"by {asked['answered_by']} until {asked['expires']}"
         lines.append(in_line(f"answer    {asked.get('answer') or 'with the call itself'}, {who}"))
     return lines
+
+
+def _asked(asked: Node) -> str:
+    """What is asked for, in a line."""
+    other = asked.get("other_amount") or {}
+    amount, currency = asked.get("amount"), asked.get("currency")
+    if other:
+        amount, currency = other.get("amount"), f"{other.get('currency')} (not here)"
+    words = [asked["kind"], *([f"{amount} {currency}"] if amount else []), asked["message"]]
+    return f"{'  '.join(words)}  asked by {asked['chain']}"
 
 
 def _content(name: str, content: Any, prefix: str) -> Iterator[str]:

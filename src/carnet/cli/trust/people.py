@@ -17,7 +17,7 @@ ROLES = ("viewer", "operator", "admin")
 
 @click.group(cls=Group)
 def people() -> None:
-    """Add, list, link and end the people of this organisation."""
+    """Add, list, link and end the people of this organisation, and say what they may do."""
 
 
 @people.command()
@@ -79,7 +79,7 @@ async def _add(settings: "Settings", asked: dict[str, Any]) -> dict[str, Any]:
     now, domain = SystemClock().wall_us(), settings.gateway.domain
     async with opened(settings) as store:
         known = [person.name for person in await store.people.list() if person.ended is None]
-        new = new_person(asked, domain=domain, taken=[*known, *settings.agents])
+        new = new_person(asked, domain=domain, people=known, agents=settings.agents)
         try:
             person = await store.people.add(new, now)
         except PersonExists as error:
@@ -169,6 +169,47 @@ def _person_text(page: dict[str, Any]) -> str:
 def _thing_line(thing: dict[str, Any]) -> str:
     state = "" if thing["state"] in {"ended", "live"} else f" ({thing['state']})"
     return f"  {thing['kind']:<10}{thing['name']}{state}"
+
+
+@people.command()
+@click.argument("name")
+@click.argument("roles", nargs=-1, required=True, metavar="ROLE...", type=click.Choice(ROLES))
+@click.option(
+    "--permission",
+    "permissions",
+    multiple=True,
+    help="Beside those of her roles, in the place of those she has; may be given repeatedly.",
+)
+@click.option("--no-permissions", "bare", is_flag=True, help="None beside those of her roles.")
+@pass_invocation
+def roles(invocation: Invocation, /, name: str, **options: Any) -> None:
+    """Say what a person may do from now on: viewer, operator or admin.
+
+    Her tokens may do what both allow, they and she: those that exist are narrowed with her.
+    """
+    page = wait(_roles(invocation.settings, name, options))
+    may = ", ".join(page["may"]) or "nothing"
+    text = f"{name} may {may}. A running gateway notices within a second."
+    invocation.result(page, lambda: text)
+
+
+async def _roles(settings: "Settings", name: str, options: dict[str, Any]) -> dict[str, Any]:
+    from carnet.assembly.store import opened
+    from carnet.cli.trust.people_forms import new_roles
+    from carnet.gateway.people.forms import person_page
+    from carnet.runtime.system import SystemClock
+
+    asked: dict[str, Any] = {"roles": list(options["roles"])}
+    if options["permissions"] or options["bare"]:
+        asked["permissions"] = [] if options["bare"] else list(options["permissions"])
+    new = new_roles(asked)
+    async with opened(settings) as store:
+        person = await store.people.set_roles(await live_person(store, name), new)
+        if person is None:
+            refuse_unknown("person", name, "carnet people list")
+            raise AssertionError
+        now, domain = SystemClock().wall_us(), settings.gateway.domain
+        return person_page(person, store.tokens.known(), domain=domain, now=now)
 
 
 @people.command()

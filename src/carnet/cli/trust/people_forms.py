@@ -1,30 +1,49 @@
 """A person as she is typed: what is wrong is told as a mistake of the command."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from carnet.core.people.identity import allows
 from carnet.core.people.person import Person, PersonAddress, check_person_address
-from carnet.errors import AddressInvalid, InvalidRequest, UsageInvalid
-from carnet.gateway.people.forms import read_new_person
-from carnet.ports.trust.people import NewPerson
+from carnet.errors import AddressInvalid, InvalidRequest, PersonExists, UsageInvalid
+from carnet.gateway.people.forms import read_new_person, read_new_roles
+from carnet.ports.trust.people import NewPerson, NewRoles
 from carnet.ports.trust.trust import NewToken
 
 _OPTIONS = {"roles": "--role", "permissions": "--permission", "addresses": "--address"}
 
 
-def new_person(asked: Mapping[str, Any], *, domain: str, taken: Iterable[str]) -> NewPerson:
+def new_person(
+    asked: Mapping[str, Any], *, domain: str, people: Collection[str], agents: Iterable[str]
+) -> NewPerson:
     """What `people add` was asked for."""
     try:
-        return read_new_person(asked, domain=domain, taken=taken)
-    except InvalidRequest as error:
-        field, reason = str(error.facts["field"]), error.facts["reason"]
-        option = "NAME" if field == "name" else _OPTIONS.get(field, f"--{field}")
+        return read_new_person(asked, domain=domain, people=people, agents=agents)
+    except PersonExists:
         raise UsageInvalid(
-            reason=f"{option}: {reason}.", fix="'carnet people add --help' shows what it takes."
+            reason=f"NAME: '{asked['name']}' is known here.",
+            fix="Choose another one. 'carnet people roles' changes what she may do.",
         ) from None
+    except InvalidRequest as error:
+        raise _usage(error, "add") from None
+
+
+def new_roles(asked: Mapping[str, Any]) -> NewRoles:
+    """What `people roles` was asked for."""
+    try:
+        return read_new_roles(asked)
+    except InvalidRequest as error:
+        raise _usage(error, "roles") from None
+
+
+def _usage(error: InvalidRequest, command: str) -> UsageInvalid:
+    field, reason = str(error.facts["field"]), error.facts["reason"]
+    option = "NAME" if field == "name" else _OPTIONS.get(field, f"--{field}")
+    return UsageInvalid(
+        reason=f"{option}: {reason}.", fix=f"'carnet people {command} --help' shows what it takes."
+    )
 
 
 def check_link(options: Mapping[str, Any]) -> None:

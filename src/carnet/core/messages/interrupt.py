@@ -26,6 +26,7 @@ KINDS = (
 )
 
 MOST_DATA_BYTES: Final = 16_384  # of the schema, the options and what else an interrupt holds
+MOST_WORDS: Final = 200  # characters of a question that are kept with its answer for the future
 _MOST: Final = (1 << 53) - 1  # the greatest integer that all who read JSON agree on
 
 
@@ -178,11 +179,20 @@ def chain_of(asked: Interrupt, agent: str) -> str:
 
 
 def question_of(asked: Interrupt) -> str:
-    """What tells a question from others of its kind; nothing of a payment, which has a ceiling."""
+    """What tells a question from others of its kind; nothing of a payment, which has a ceiling.
+
+    It begins with a hash of all of it; the words after it are for people.
+    """
     if asked.kind == PAYMENT:
         return ""
     parts = (asked.message, asked.url, asked.options, asked.schema, asked.more)
-    return sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
+    digest = sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
+    return f"{digest} {asked.message[:MOST_WORDS]}"
+
+
+def words_of(question: str) -> str | None:
+    """What a person was asked, of what tells a question from others."""
+    return question.partition(" ")[2] or None
 
 
 def paid(resolved: Sequence[Answered]) -> int:

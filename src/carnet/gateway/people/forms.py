@@ -19,8 +19,8 @@ from carnet.core.people.person import (
     check_person_name,
     check_unlike,
 )
-from carnet.errors import AddressInvalid, InvalidRequest
-from carnet.ports.trust.people import EndedPerson, EndedThing, NewPerson
+from carnet.errors import AddressInvalid, InvalidRequest, PersonExists
+from carnet.ports.trust.people import EndedPerson, EndedThing, NewPerson, NewRoles
 from carnet.wire.grammar.times import when
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ MOST_PERMISSIONS: Final = 64  # of one person, beside her roles
 _TEXT: Final = {"type": "string"}
 _TEXTS: Final = {"type": "array", "items": _TEXT}
 
-# What `POST /people` takes, as /openapi.json shows it.
+# What `POST /people` and `POST /people/{person}/roles` take, as /openapi.json shows it.
 SCHEMAS: Final[dict[str, Any]] = {
     "NewPerson": {
         "type": "object",
@@ -47,18 +47,29 @@ SCHEMAS: Final[dict[str, Any]] = {
             "addresses": {**_TEXTS, "maxItems": MOST_ADDRESSES},
             "account": _TEXT,
         },
-    }
+    },
+    "NewRoles": {
+        "type": "object",
+        "required": ["roles"],
+        "additionalProperties": False,
+        "properties": {
+            "roles": {**_TEXTS, "items": {"enum": list(ROLES)}, "minItems": 1},
+            "permissions": {**_TEXTS, "maxItems": MOST_PERMISSIONS},
+        },
+    },
 }
 FIELDS: Final = tuple(SCHEMAS["NewPerson"]["properties"])
 
 
-def read_new_person(asked: Mapping[str, Any], *, domain: str, taken: Iterable[str]) -> NewPerson:
-    """The person that is asked for; `taken` are the names of people and agents that are known."""
-    unknown = sorted(set(asked) - set(FIELDS))
-    if unknown:
-        raise InvalidRequest(unknown[0][:64], "is not a field of a person")
+def read_new_person(
+    asked: Mapping[str, Any], *, domain: str, people: Collection[str], agents: Iterable[str]
+) -> NewPerson:
+    """The person that is asked for; `people` and `agents` are the names that are known."""
+    _refuse_unknown(asked, FIELDS)
     name = _checked("name", check_person_name, asked.get("name") or "")
-    _checked("name", lambda text: check_unlike(text, taken), name)
+    if name in people:
+        raise PersonExists
+    _checked("name", lambda text: check_unlike(text, [*people, *agents]), name)
     display, account = asked.get("display"), asked.get("account")
     addresses = _texts("addresses", asked.get("addresses"), MOST_ADDRESSES)
     return NewPerson(
@@ -77,6 +88,25 @@ def read_new_person(asked: Mapping[str, Any], *, domain: str, taken: Iterable[st
             for each in dict.fromkeys(addresses)
         ),
     )
+
+
+def read_new_roles(asked: Mapping[str, Any]) -> NewRoles:
+    """What a person is to be allowed; permissions that are not named stay as they are."""
+    _refuse_unknown(asked, ("roles", "permissions"))
+    roles, permissions = asked.get("roles"), asked.get("permissions")
+    names = _texts("roles", roles, len(ROLES))
+    if not names:
+        raise InvalidRequest("roles", f"must be of {', '.join(ROLES)}")
+    granted = _texts("permissions", permissions, MOST_PERMISSIONS)
+    return NewRoles(
+        roles=_roles(names), permissions=None if permissions is None else _permissions(granted)
+    )
+
+
+def _refuse_unknown(asked: Mapping[str, Any], fields: Collection[str]) -> None:
+    unknown = sorted(set(asked) - set(fields))
+    if unknown:
+        raise InvalidRequest(unknown[0][:64], "is not a field of a person")
 
 
 def _checked(field: str, check: Callable[[str], str], text: object) -> str:

@@ -109,6 +109,7 @@ ROUTES = (
         endpoint=LedgerPages.list,
         permission="run:read",
         summary="What the holder of this token has paid",
+        query=("limit", "before", "run"),
         answer="Page",
     ),
 )

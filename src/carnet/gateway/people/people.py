@@ -1,7 +1,8 @@
 """The endpoints about people (R25).
 
 Law 1. Who may not know of people is refused before anybody is looked for: a name cannot be guessed.
-Law 2. Nobody gives what it has not: whoever adds a person grants her no more than it may itself.
+Law 2. Nobody gives what it has not: whoever adds a person, or changes her roles, grants her no more
+       than it may itself.
 Law 3. When the end of a person is told, what let her in is closed here; other gateways see it
        within a second. What runs for her is cancelled then.
 """
@@ -13,9 +14,16 @@ from carnet.core.people.identity import Caller, Token
 from carnet.core.people.permissions import rights_of
 from carnet.core.people.person import Person
 from carnet.errors import PermissionMissing, PersonNotFound
-from carnet.gateway.people.forms import Page, ended_page, person_page, read_new_person, thing_page
+from carnet.gateway.people.forms import (
+    Page,
+    ended_page,
+    person_page,
+    read_new_person,
+    read_new_roles,
+    thing_page,
+)
 from carnet.http.exchange import Exchange, Row, check_json_body, reply_json
-from carnet.ports.trust.people import NewPerson, People
+from carnet.ports.trust.people import People
 from carnet.ports.world.clock import Clock
 from carnet.wire.grammar import json
 from carnet.wire.grammar.query import read_flag, read_lines, read_query, read_word
@@ -85,11 +93,27 @@ class PeoplePages:
         """POST /people."""
         check_json_body(exchange.headers)
         asked = json.read_object(await exchange.read(MOST_BYTES))
-        taken = [*(one.name for one in await self._people.list() if one.ended is None)]
-        new = read_new_person(asked, domain=self._domain, taken=[*taken, *self._agents()])
-        check_granted(caller, new)
+        known = [one.name for one in await self._people.list() if one.ended is None]
+        new = read_new_person(asked, domain=self._domain, people=known, agents=self._agents())
+        check_granted(caller, rights_of(new.roles, new.permissions))
         person = await self._people.add(new, self._clock.wall_us())
         await reply_json(exchange, self._page(person), 201)
+
+    async def set_roles(self, exchange: Exchange, caller: Caller, name: str) -> None:
+        """POST /people/{person}/roles: what she may do from now on, and her tokens with her."""
+        check_json_body(exchange.headers)
+        new = read_new_roles(json.read_object(await exchange.read(MOST_BYTES)))
+        await self._people.list()
+        person = self._people.find(name)
+        if person is None:
+            raise PersonNotFound
+        permissions = person.permissions if new.permissions is None else new.permissions
+        check_granted(caller, rights_of(new.roles, permissions))
+        changed = await self._people.set_roles(person, new)
+        if changed is None:
+            raise PersonNotFound
+        await self._reread()
+        await reply_json(exchange, self._page(changed))
 
     async def end(self, exchange: Exchange, caller: Caller, name: str) -> None:
         """POST /people/{person}/end: all of it, and what that was."""
@@ -105,9 +129,9 @@ class PeoplePages:
         return person_page(person, self._tokens(), domain=self._domain, now=now)
 
 
-def check_granted(caller: Caller, new: NewPerson) -> None:
-    """Refuse a person who would be given what her maker has not."""
-    for permission in sorted(rights_of(new.roles, new.permissions)):
+def check_granted(caller: Caller, rights: Iterable[str]) -> None:
+    """Refuse to give a person what who gives it has not."""
+    for permission in sorted(rights):
         if not caller.may(permission):
             raise PermissionMissing(permission=permission)
 
@@ -119,6 +143,7 @@ ROUTES = (
         endpoint=PeoplePages.list,
         permission=MANAGES,
         summary="List people",
+        query=("limit", "after", "all"),
         answer="Page",
     ),
     Row(
@@ -137,6 +162,15 @@ ROUTES = (
         endpoint=PeoplePages.show,
         permission=MANAGES,
         summary="One person, and what is hers",
+        answer="Page",
+    ),
+    Row(
+        method="POST",
+        path="/people/{person}/roles",
+        endpoint=PeoplePages.set_roles,
+        permission=MANAGES,
+        summary="Change what a person may do",
+        body="NewRoles",
         answer="Page",
     ),
     Row(

@@ -154,7 +154,9 @@ class Intake:
             later=later,
             now=candidate.now,
             grounds=write_grounds(grounds_of(candidate, admitted, rates, quotas)),
-            resolution=None if claim.resolution is None else answer_of(claim.resolution),
+            resolution=None
+            if claim.resolution is None
+            else answer_of(claim.resolution, candidate.shown),
         )
 
     def _quotas(self, tokens: Quota | None, later: Later | None) -> tuple[Quota, ...]:

@@ -27,6 +27,7 @@ from carnet.core.messages.interrupt import (
 )
 from carnet.core.money.amount import format_amount
 from carnet.core.people.delegation import narrower
+from carnet.core.people.identity import Token
 from carnet.core.people.proof import SECOND_US, Spending
 from carnet.core.sealed_call import Later, SealedCall, write_sealed_call
 from carnet.errors import (
@@ -256,14 +257,18 @@ def _by(admitted: Admitted, answer: Answer) -> Answer:
     return replace(answer, resolver=answer.resolver or admitted.caller.actor.name)
 
 
-def answer_of(brought: StatedResolution) -> Answer:
-    """What a request brings to a turn that waits, as the store compares and keeps it."""
+def answer_of(brought: StatedResolution, token: Token | None = None) -> Answer:
+    """What a request brings to a turn that waits, as the store compares and keeps it.
+
+    `token` is the one it came with: whoever holds it is kept as who answers.
+    """
     resolution = brought.resolution
+    holder = None if token is None else token.holder
     value = None if resolution.value is None else msgspec.json.encode(resolution.value)
     return Answer(
         state_hash=hash_state(brought.state),
         outcome=resolution.outcome,
-        resolver=resolution.resolver,
+        resolver=resolution.resolver or holder,
         value=value,
     )
 

@@ -59,6 +59,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     ceiling: int | None  # in all, in micro-units; of a payment alone
     used: int
     created: int
+    question: str = ""  # which one, of `question_of`
 
 
 class Rules(Protocol):

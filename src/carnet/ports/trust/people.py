@@ -20,6 +20,13 @@ class NewPerson(Struct, frozen=True, kw_only=True):
     addresses: tuple[PersonAddress, ...] = ()
 
 
+class NewRoles(Struct, frozen=True, kw_only=True):
+    """What a person is to be allowed from now on."""
+
+    roles: tuple[str, ...]
+    permissions: frozenset[str] | None = None  # beside those; None: those that she has
+
+
 class EndedThing(Struct, frozen=True):
     """One thing that ended with a person."""
 
@@ -49,6 +56,9 @@ class People(Protocol):
 
     async def add(self, new: NewPerson, now: int) -> Person:
         """Make one. Raises PersonExists for a name, a number or an address that is taken."""
+
+    async def set_roles(self, person: Person, new: NewRoles) -> Person | None:
+        """Say what a person may do from now on; her as she is then, None if she has ended."""
 
     async def link_token(self, person: Person, token: str, now: int) -> bool:
         """Give a live token that is a service's to a person; False if there is none such.

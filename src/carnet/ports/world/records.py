@@ -116,8 +116,11 @@ class Records(Protocol):
     ) -> Mapping[int, Sequence[OutboundCall]]:
         """The calls that turns of a run made to other organisations, by the turn's number."""
 
-    async def waits(self, turns: Sequence[Turn]) -> Mapping[int, Sequence[InterruptRecord]]:
-        """What those of these turns wait for that do, by the turn's number; without its secret."""
+    async def questions(self, turns: Sequence[Turn]) -> Mapping[int, Sequence[InterruptRecord]]:
+        """What these turns wait for or were answered, by the turn's number; without its secret.
+
+        A person is told by her name, as who answers and as who has answered.
+        """
 
     async def grounds(self, run: str, *, reader: str | None) -> Mapping[int, bytes]:
         """Why the turns of a run were admitted, by the turn's number: of `core.chain.grounds`."""

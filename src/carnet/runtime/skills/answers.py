@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from carnet.core.messages.interrupt import Interrupt, Resolution
+from carnet.core.messages.interrupt import PAYMENT, Interrupt, Resolution
 from carnet.errors import InvalidRequest
 from carnet.runtime.skills.schemas import foreign
 
@@ -36,10 +36,21 @@ def check_answer(asked: Interrupt, resolution: Resolution) -> None:
     """Refuse a value that is not among what was asked for: `InvalidRequest`."""
     if not resolution.accepted:
         return
+    _check_kind(asked, resolution.value)
     if asked.options and resolution.value not in asked.options:
         raise InvalidRequest("value", "must be one of the options")
     if asked.schema is not None and not _fits(asked.schema, resolution.value):
         raise InvalidRequest("value", "does not fit the schema of what is asked for")
+
+
+def _check_kind(asked: Interrupt, value: object) -> None:
+    """Refuse a value where none is asked for, and arguments that are none."""
+    if value is None or asked.options or asked.schema is not None:
+        return
+    if asked.kind == PAYMENT:
+        raise InvalidRequest("value", "is not asked for: a payment is agreed to as it stands")
+    if "arguments" in (asked.more or {}) and not isinstance(value, dict):
+        raise InvalidRequest("value", "must be the arguments, as an object")
 
 
 def _fits(schema: dict[str, Any], value: object) -> bool:

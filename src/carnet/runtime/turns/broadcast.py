@@ -5,15 +5,67 @@ Law 1. A reader sees the events from the first, in the batches they were committ
 Law 2. When the last reader has gone, `on_empty` is told once; it may end the turn.
 Law 3. An agent is as fast as its fastest reader: only `MOST_AHEAD` bytes are shown that nobody has
        taken. A slower reader falls behind and holds up nobody else.
+Law 4. A turn that runs on says everything again, from its first event. Who was shown a part of it
+       is shown the rest; if it says something else now, that one's answer is unknown, and what it
+       says is kept for who asks again.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from typing import Final
 
-from carnet.core.messages.events import Event
+from carnet.core.messages.events import Done, Event, Extension, Failed, Text, Usage, is_terminal
+from carnet.errors import OutcomeUnknown
+from carnet.runtime.stream import closing
 from carnet.runtime.turns.silence import Waiter, silence_of
 
 MOST_AHEAD = 64 * 1024
+_UNKNOWN: Final[Sequence[Event]] = (Usage(), Failed.of(OutcomeUnknown()))
+
+
+class Shown:
+    """What was shown of a turn before it ran on."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        """Texts run together: they may come in other pieces now."""
+        self._left: deque[Event] = deque()
+        for event in events:
+            last = self._left[-1] if self._left else None
+            if type(event) is Text and type(last) is Text:
+                self._left[-1] = Text(last.text + event.text)
+            elif type(event) is not Extension:
+                self._left.append(event)
+
+    def rest(self, batch: Sequence[Event]) -> list[Event] | None:
+        """What of a batch was not shown; None if it is not what was shown."""
+        rest: list[Event] = []
+        for event in batch:
+            if not self._left:
+                rest.append(event)
+            elif type(event) is Done:
+                return None
+            elif type(event) is Usage or is_terminal(event):
+                rest.append(event)
+            elif type(event) is Text:
+                more = self._beyond(event.text)
+                if more is None:
+                    return None
+                rest += [Text(more)] if more else []
+            elif type(event) is not Extension and self._left.popleft() != event:
+                return None
+        return rest
+
+    def _beyond(self, text: str) -> str | None:
+        """What of a text goes beyond what was shown; None if it differs from that."""
+        first = self._left.popleft()
+        known = first.text if type(first) is Text else ""
+        if known and known.startswith(text):
+            if known != text:
+                self._left.appendleft(Text(known[len(text) :]))
+            return ""
+        is_longer = bool(known) and text.startswith(known) and not self._left
+        return text[len(known) :] if is_longer else None
 
 
 class Broadcast:
@@ -101,6 +153,24 @@ class Broadcast:
                 return only
             case batches:
                 return [event for batch in batches for event in batch]
+
+    async def retell(self, to: "Broadcast") -> None:
+        """Show there what is shown here, but for what was shown there before (law 4)."""
+        shown, place = to.shown(), 0
+        async with closing(self.read()) as batches:
+            async for batch in batches:
+                size = self._ends[place] - (self._ends[place - 1] if place else 0)
+                place += 1
+                rest = [] if to.ended else shown.rest(batch)
+                if rest is None:
+                    to.publish(_UNKNOWN, last=True)
+                elif rest:
+                    to.publish(rest, size=size, last=is_terminal(rest[-1]))
+                    await to.room()
+
+    def shown(self) -> Shown:
+        """What was shown so far."""
+        return Shown([event for batch in self._batches for event in batch])
 
     @property
     def is_ahead(self) -> bool:

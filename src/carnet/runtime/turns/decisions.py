@@ -7,7 +7,8 @@ Law 2. A rule answers only the question that it was made for: of that kind, by t
 Law 3. What could not be brought to whoever asks is refused when it is given, and the question stays
        open: a value that no header can carry to an agent elsewhere, a payment without room.
 Law 4. An answer is durable, with the turn that runs on, before it is acknowledged. The turn is run
-       as a task: whoever asked may be gone, and it survives the end of this process.
+       as a task: whoever asked may be gone, and it survives the end of this process. What a rule
+       answers somebody still waits for: it is run on where it waits, unless it is a task.
 """
 
 import asyncio
@@ -41,7 +42,7 @@ from carnet.faults import point
 from carnet.ports.calls.agent import Router
 from carnet.ports.calls.inbox import NOT_AGREED, Inbox, InboxEntry, Rules
 from carnet.ports.calls.tasks import TaskClaim
-from carnet.ports.calls.turns import Answer, Claimed, Denied, TurnClaim, Turns
+from carnet.ports.calls.turns import Answer, Claimed, Denied, TurnClaim, Turns, Verdict
 from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.skills.answers import check_answer
 from carnet.wire.dialects.policy import MOST_SENT_BYTES, write_resolution
@@ -87,43 +88,59 @@ class Decisions:
             question=question_of(asked),
         )
 
-    async def by_rule(self, call: Call, asked: Sequence[Interrupt]) -> bool:
-        """Answer what a call asks for by the rules of who is asked; whether it runs on."""
-        answered = [await self._answer_by_rule(call, each) for each in asked]
-        return all(answered)
+    async def by_rule(self, call: Call, asked: Sequence[Interrupt]) -> Call | None:
+        """Answer what a call asks for by the rules of who is asked; how it runs on, if it does."""
+        runs_on = None
+        for each in asked:
+            runs_on = await self._answer_by_rule(call, each) or runs_on
+        return runs_on
 
-    async def _answer_by_rule(self, call: Call, asked: Interrupt) -> bool:
+    async def _answer_by_rule(self, call: Call, asked: Interrupt) -> Call | None:
         owner, amount = call.owner_of(asked), asked.amount or 0
         is_unknown = asked.kind == PAYMENT and asked.currency != self._currency
         if owner is None or is_unknown:  # nobody knows how much that is
-            return False
+            return None
         chain = chain_of(asked, call.agent)
         n = await self._rules.use(
             owner=owner, agent=chain, kind=asked.kind, amount=amount, question=question_of(asked)
         )
         if n is None:
-            return False
-        entry = await self._inbox.find(asked.id, owner=owner)
+            return None
         try:
-            if entry is None:
+            entry = await self._inbox.find(asked.id, owner=owner)
+            if entry is None or entry.record.status != "open":
                 raise InterruptNotFound
-            await self.decide(entry, Resolution(outcome="accepted", resolver=f"rule:{n}"))
+            return await self._run_on(call, entry, f"rule:{n}")
         except NOT_AGREED:  # there is no room for it, or somebody was faster
             await self._rules.give_back(n, amount)
-            return False
         except CarnetError:  # whether it was agreed to is not known
-            return False
-        return True
+            return None
+        return None
+
+    async def _run_on(self, call: Call, entry: InboxEntry, resolver: str) -> Call | None:
+        """Accept what a call asks for; as what it runs on, or None while it asks for more."""
+        resolution = Resolution(outcome="accepted", resolver=resolver)
+        await asyncio.to_thread(check_answer, entry.record.interrupt, resolution)
+        verdict = await self._claim(entry, resolution, is_here=call.task is None)
+        if verdict is None or isinstance(verdict, Denied):
+            raise InterruptNotFound
+        if not isinstance(verdict, Claimed):
+            return None
+        kept = read_sealed_call(entry.call_bytes).admitted
+        reserve = kept.reserve if verdict.reserved is None else verdict.reserved
+        return msgspec.structs.replace(
+            call, record=verdict.turn, reserve=reserve, set_aside=kept.set_aside
+        )
 
     async def decide(self, entry: InboxEntry, resolution: Resolution) -> InboxEntry:
         """Answer a question; it as it is then."""
         if entry.record.status == "open":
             await asyncio.to_thread(check_answer, entry.record.interrupt, resolution)
             self._check_size(entry, resolution)
-            denied = await self._claim(entry, resolution)
-            if denied is not None and denied.reason == "spending":
-                left = format_amount(denied.amount)
-                raise SpendingLimitReached(needed=format_amount(denied.needed), left=left)
+            verdict = await self._claim(entry, resolution)
+            if isinstance(verdict, Denied) and verdict.reason == "spending":
+                left = format_amount(verdict.amount)
+                raise SpendingLimitReached(needed=format_amount(verdict.needed), left=left)
         found = await self._inbox.find(entry.record.interrupt.id, owner=entry.owner)
         if found is None:
             raise InterruptNotFound
@@ -146,8 +163,13 @@ class Decisions:
         except CarnetError:  # it is there no more, or cannot be called at present
             return is_elsewhere(agent)
 
-    async def _claim(self, entry: InboxEntry, resolution: Resolution) -> Denied | None:
-        """Use the answer; what refused it, if it was."""
+    async def _claim(
+        self, entry: InboxEntry, resolution: Resolution, *, is_here: bool = False
+    ) -> Verdict | None:
+        """Use the answer; what came of it, None if nothing waits for it any more.
+
+        The turn is run as a task then, unless who asks runs it `is_here` itself.
+        """
         if not entry.call_bytes:
             if entry.turn.state == "waiting":
                 raise Internal("what is kept of the call cannot be opened")
@@ -155,6 +177,13 @@ class Decisions:
         admitted = read_sealed_call(entry.call_bytes).admitted
         admitted = msgspec.structs.replace(admitted, agent=entry.turn.agent)
         value = None if resolution.value is None else msgspec.json.encode(resolution.value)
+        task = TaskClaim(
+            id=self._ids.uuid(),
+            sender=entry.turn.actor,
+            skill=admitted.ask.skill,
+            callback=None,
+            call_bytes=b"",  # it is kept already
+        )
         point("answer.begin")
         verdict = await self._turns.claim(
             TurnClaim(
@@ -164,13 +193,7 @@ class Decisions:
                 most_run_calls=0,
                 now=self._clock.wall_us(),
                 request=b"",
-                task=TaskClaim(
-                    id=self._ids.uuid(),
-                    sender=entry.turn.actor,
-                    skill=admitted.ask.skill,
-                    callback=None,
-                    call_bytes=b"",  # it is kept already
-                ),
+                task=None if is_here else task,
                 resolution=Answer(
                     state_hash=hash_state(entry.record.interrupt.state),
                     outcome=resolution.outcome,
@@ -181,9 +204,9 @@ class Decisions:
             )
         )
         point("answer.done")
-        if isinstance(verdict, Claimed):
+        if isinstance(verdict, Claimed) and not is_here:
             self._wake()
-        return verdict if isinstance(verdict, Denied) else None
+        return verdict
 
 
 def _check_same(found: InboxEntry, resolution: Resolution) -> None:

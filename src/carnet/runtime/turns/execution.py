@@ -8,7 +8,7 @@ in the log, under an incident that the caller is told.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -40,7 +40,7 @@ from carnet.errors import (
 )
 from carnet.ports.calls.admission import CameBack
 from carnet.ports.calls.agent import Target
-from carnet.ports.calls.turns import Fenced
+from carnet.ports.calls.turns import Fenced, Turns
 from carnet.ports.world.clock import Ids
 from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.recording import Recording
@@ -48,6 +48,9 @@ from carnet.wire.grammar.times import when
 
 MOST_RETURNS: Final = 16  # calls that came back to us, that one turn notes
 MOST_WAITS: Final = 100  # times that one turn waits for answers
+# Answers what a call asks for, where there are rules; as what it runs on then.
+ByRule = Callable[[Call, Sequence[Interrupt]], Awaitable[Call | None]]
+
 STOP_SECONDS = 5.0  # how long a cancelled turn may take to be recorded
 
 
@@ -162,6 +165,26 @@ def _asked(asked: Interrupt, ids: Ids, now: int, currency: str) -> Interrupt:
         expires_at=until,
         lasts=None,
     )
+
+
+async def ask_rules(
+    by_rule: ByRule, turns: Turns, call: Call, record: Turn, end: Waiting
+) -> tuple[Call | None, Waiting]:
+    """As what a call runs on, where all that it asks for was answered; and what it still asks."""
+    try:
+        onward = await by_rule(call, end.interrupts)
+        if onward is None and end.interrupts[1:]:
+            end = await still_asked(turns, record, end)
+    except CarnetError:
+        logger.exception("no rule is asked", extra=log_fields(call, "", ""))
+        return None, end
+    return onward, end
+
+
+async def still_asked(turns: Turns, record: Turn, end: Waiting) -> Waiting:
+    """The end of a turn that waits, with those alone that nobody has answered."""
+    asked = await turns.interrupts(record)
+    return Waiting(tuple([o.interrupt for o in asked if o.status == "open"]) or end.interrupts)
 
 
 def absent(agent: str) -> Target:

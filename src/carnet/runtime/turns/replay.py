@@ -28,7 +28,7 @@ from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.cluster import Cluster
 from carnet.ports.world.records import READER
 from carnet.runtime.stream import closing
-from carnet.runtime.turns.execution import Execution, log_fields, usage_of
+from carnet.runtime.turns.execution import Execution, log_fields, still_asked, usage_of
 from carnet.runtime.turns.follower import Follower
 from carnet.runtime.turns.unfinished import end_as_unknown
 
@@ -136,7 +136,5 @@ class Replay:
                 events += piece
                 await asyncio.sleep(0)  # others' turn
         if record.state == "waiting" and events and isinstance(events[-1], Waiting):
-            asked = await self._turns.interrupts(record)
-            open_ones = tuple(one.interrupt for one in asked if one.status == "open")
-            events[-1] = Waiting(open_ones or events[-1].interrupts)
+            events[-1] = await still_asked(self._turns, record, events[-1])
         return events

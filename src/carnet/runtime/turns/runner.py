@@ -17,7 +17,7 @@ Law 7. A task needs no reader, and is never lost: one whose end could not be rec
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Collection, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
@@ -26,7 +26,7 @@ import msgspec
 from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import End, Event, Failed, Usage, Waiting
-from carnet.core.messages.interrupt import Interrupt, agreed
+from carnet.core.messages.interrupt import agreed
 from carnet.errors import (
     Cancelled,
     CarnetError,
@@ -42,12 +42,13 @@ from carnet.ports.calls.turns import Fenced, Tell, Turns
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.cluster import Cluster
 from carnet.runtime.stream import closing
-from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.execution import (
     STOP_SECONDS,
+    ByRule,
     Execution,
     answer_in,
     as_before,
+    ask_rules,
     listen,
     log_fields,
     note_below,
@@ -67,9 +68,6 @@ logger = logging.getLogger("carnet.runtime")
 LOOK_SECONDS = 1.0  # how often it is asked whether a reader may read on
 LEAVE_SECONDS = 0.25  # how often a turn without a reader here is asked for readers elsewhere
 _ENDED = frozenset({"done", "failed", "unknown"})
-
-
-ByRule = Callable[[Call, Sequence[Interrupt]], Awaitable[bool]]
 
 
 class TurnRunner:
@@ -308,7 +306,7 @@ class TurnRunner:
                 recording.close()
                 await self._settle(call)
             else:
-                running.end = await self._finish(recording, broadcast, call, end)
+                running.end = await self._finish(running, recording, call, end)
         finally:
             n = call.record.n
             if n in self._running and self._running[n] is running:  # else a later attempt is there
@@ -320,12 +318,13 @@ class TurnRunner:
         """Run a turn that has waited for an answer, with what it was answered."""
         try:
             asked = [one for one in await self._turns.interrupts(call.record) if one.outcome]
+            before = agreed(call.resolved)  # where a rule has answered, and it runs on at once
             call = msgspec.structs.replace(call, resolved=tuple(map(answer_in, asked)))
             call = as_before(call, await self._turns.calls_out(call.record))
             if call.allowance is not None and call.document is not None and call.task is None:
                 # The document has room for what was agreed to, which is no other call's to spend;
                 # what is left of a budget that was kept with the call has none.
-                call.allowance.take_more(agreed(call.resolved))
+                call.allowance.take_more(agreed(call.resolved) - before)
         except CarnetError as error:
             given = given or Failed.of(error)
         await self._run(running, call, given)
@@ -334,9 +333,10 @@ class TurnRunner:
         return Failed.of(ShuttingDown() if self._draining else Cancelled())
 
     async def _finish(
-        self, recording: Recording, broadcast: Broadcast, call: Call, end: End
+        self, running: Execution, recording: Recording, call: Call, end: End
     ) -> End | None:
-        """Record the end and show it; how it ended, None if it could not be recorded."""
+        """Record the end and show it; how it ended, None if that is not known here."""
+        broadcast = running.broadcast
         if type(end) is Waiting:
             now = self._clock.wall_us()
             end = waits_or_fails(end, call.record, self._ids, now, self._currency)
@@ -347,40 +347,45 @@ class TurnRunner:
             logger.warning("turn taken over", extra=log_fields(call, "fenced", ""))
             return None
         except TooManyWaiting as full:  # nothing of it was written
-            return await self._finish(recording, broadcast, call, Failed.of(full))
+            return await self._finish(running, recording, call, Failed.of(full))
         except Exception as error:  # whatever it is, the turn must not stay running
             failure = error if isinstance(error, CarnetError) else Internal(str(error))
             logger.exception("turn not recorded", extra=log_fields(call, failure.code, str(error)))
             broadcast.publish((Usage(), Failed.of(failure)), last=True)
             await self._settle(call)
             return None
-        if type(end) is Waiting and await self._goes_on(call, record, end):
-            await self._follow(call, record, broadcast)
-            return None
+        if type(end) is Waiting:
+            asked = await self._ask_rules(running, call, record, end)
+            if asked is None:
+                return None
+            end = asked
         broadcast.publish((*batch, usage_of(call, record, batch, self._currency), end), last=True)
         if recording.has_below and type(end) is not Waiting:
             await end_below(self.ends_waiting, call)
         return end
 
-    async def _goes_on(self, call: Call, record: Turn, end: Waiting) -> bool:
-        """Whether what a call asks for was answered for the future, and it runs on.
-
-        What a stream has said is not taken back: there, whoever called is asked.
-        """
-        if self.by_rule is None or call.ask.stream or call.task is not None:
-            return False
-        self._running.pop(record.n, None)  # somebody else runs it on
-        try:
-            return await self.by_rule(call, end.interrupts)
-        except CarnetError:
-            logger.exception("no rule is asked", extra=log_fields(call, "", ""))
-            return False
-
-    async def _follow(self, call: Call, record: Turn, broadcast: Broadcast) -> None:
-        """Show to those who wait for a call how it ended where it was run on."""
-        again = msgspec.structs.replace(call, record=await self._turns.reload(record), known=True)
-        events = [event async for batch in self._replay.read(again, None) for event in batch]
-        broadcast.publish(tuple(events), last=True)
+    async def _ask_rules(
+        self, running: Execution, call: Call, record: Turn, end: Waiting
+    ) -> Waiting | None:
+        """What nobody has answered for the future; None if all was, and it ran on."""
+        if self.by_rule is None:
+            return end
+        if call.task is not None:  # a worker runs it on
+            self._running.pop(record.n, None)
+        onward, end = await ask_rules(self.by_rule, self._turns, call, record, end)
+        if onward is None:
+            return end
+        if call.task is not None:
+            busy = (Usage(), Failed.of(InProgress(retry_after=1)))
+            running.broadcast.publish(busy, last=True)
+            return None
+        again = self._start(onward)
+        if running.stopped or self._draining:
+            again.stop()
+        running.listening = True  # those who read it may leave
+        await again.broadcast.retell(running.broadcast)
+        running.listening = False
+        return None
 
     def tell(self, call: Call, end: Failed) -> Tell:
         """What tells of the end of a task that nobody runs any more, by its record."""

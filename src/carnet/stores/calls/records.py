@@ -16,6 +16,7 @@ from carnet.core.messages.events import PIECE_BYTES
 from carnet.core.messages.interrupt import InterruptRecord
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.people.identity import Account
+from carnet.ports.trust.people import People
 from carnet.ports.world.records import (
     ANY_RUN,
     IN_PROCESS,
@@ -87,16 +88,18 @@ def summary(run: Row, turns: Sequence[Turn], *, reader: str | None = None) -> Ru
     )
 
 
-def _unlocked(record: InterruptRecord) -> InterruptRecord:
-    """The same without the secret that answers it."""
-    return replace(record, interrupt=replace(record.interrupt, state=""))
-
-
 class StoredRecords:
     """Readers over a database."""
 
-    def __init__(self, database: Database, search_rows: SearchRows, interrupts: Interrupts) -> None:
+    def __init__(
+        self,
+        database: Database,
+        search_rows: SearchRows,
+        interrupts: Interrupts,
+        people: People,
+    ) -> None:
         self._database = database
+        self._people = people
         self._interrupts = interrupts
         self._search_rows = search_rows
 
@@ -239,14 +242,20 @@ class StoredRecords:
                         found[turn] = [*before, *calls]
         return found
 
-    async def waits(self, turns: Sequence[Turn]) -> dict[int, Sequence[InterruptRecord]]:
-        """What those of these turns wait for that do, by the turn's number; without its secret."""
+    async def questions(self, turns: Sequence[Turn]) -> dict[int, Sequence[InterruptRecord]]:
+        """What these turns wait for or were answered, by the turn's number; without its secret."""
         found: dict[int, Sequence[InterruptRecord]] = {}
         for turn in turns:
-            if turn.state == "waiting":
+            if turn.state == "waiting" or turn.fence != turn.attempt:  # raised by each answer
                 asked = await self._interrupts.of(turn.n)
-                found[turn.n] = [_unlocked(each) for each in asked if each.status == "open"]
+                found[turn.n] = [self._shown(each) for each in asked]
         return found
+
+    def _shown(self, record: InterruptRecord) -> InterruptRecord:
+        """The same without the secret that answers it, and with the name of who is asked."""
+        person = None if record.owner is None else self._people.owner(record.owner)
+        owner = record.owner if person is None else person.name
+        return replace(record, interrupt=replace(record.interrupt, state=""), owner=owner)
 
     async def grounds(self, run: str, *, reader: str | None) -> dict[int, bytes]:
         """Why the turns of a run were admitted; turns of the former form are left out."""

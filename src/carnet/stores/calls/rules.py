@@ -10,7 +10,7 @@ from carnet.stores.database import Database, Row
 
 MOST_RULES: Final = 500  # of one owner
 
-_COLUMNS: Final = "n, owner, agent, kind, ceiling, used, created"
+_COLUMNS: Final = "n, owner, agent, kind, ceiling, used, created, tool"
 # The column `tool` holds what tells a question from others of its kind.
 # One that is made again is the same one, with the ceiling that was said last.
 _SAME: Final = "owner = ? AND agent = ? AND kind = ? AND COALESCE(tool, '') = ? AND ended IS NULL"
@@ -85,7 +85,14 @@ class StoredRules:
 
 
 def _read(row: Row) -> Rule:
-    n, owner, agent, kind, ceiling, used, created = row
+    n, owner, agent, kind, ceiling, used, created, question = row
     return Rule(
-        n=n, owner=owner, chain=agent, kind=kind, ceiling=ceiling, used=used, created=created
+        n=n,
+        owner=owner,
+        chain=agent,
+        kind=kind,
+        ceiling=ceiling,
+        used=used,
+        created=created,
+        question=question or "",
     )

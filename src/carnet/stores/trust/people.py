@@ -13,7 +13,7 @@ from typing import Final
 from carnet.core.people.identity import owner_of, person_of
 from carnet.core.people.person import MOST_ADDRESSES, Person, PersonAddress
 from carnet.errors import PersonExists
-from carnet.ports.trust.people import EndedPerson, EndedThing, NewPerson
+from carnet.ports.trust.people import EndedPerson, EndedThing, NewPerson, NewRoles
 from carnet.stores.database import Database, Row, Statement, marks
 
 _LOAD: Final = (
@@ -56,6 +56,7 @@ _ADOPT_QUESTIONS: Final = (
 )
 _ADOPT_RULES: Final = f"UPDATE rule SET person = ?, owner = ? WHERE owner = ? AND EXISTS ({_HERS})"
 
+_SET_ROLES: Final = "UPDATE person SET roles = ?, permissions = ? WHERE n = ? AND ended IS NULL"
 _END: Final = "UPDATE person SET state = 'ended', ended = ? WHERE n = ? AND ended IS NULL"
 _TOKENS: Final = "SELECT n FROM token WHERE person = ?"
 _BELOW: Final = (
@@ -153,6 +154,14 @@ class StoredPeople:
             raise PersonExists
         await self.refresh()
         return self._by_name[new.name]
+
+    async def set_roles(self, person: Person, new: NewRoles) -> Person | None:
+        """Say what a person may do from now on; her as she is then, None if she has ended."""
+        permissions = person.permissions if new.permissions is None else new.permissions
+        row = (" ".join(new.roles), " ".join(sorted(permissions)), person.n)
+        changed = await self._database.execute(_SET_ROLES, row)
+        await self.refresh()
+        return self._by_number[person.n] if changed else None
 
     async def link_token(self, person: Person, token: str, now: int) -> bool:
         """Give a live token that is a service's to a person, with what it was asked and answered.

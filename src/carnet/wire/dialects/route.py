@@ -24,6 +24,7 @@ class Route(Struct, frozen=True, kw_only=True, eq=False):
     body: str | None = None  # the schema of what is sent
     answer: str | None = None  # the schema of what is answered
     status: int = 200  # of an answer that is no error
+    query: tuple[str, ...] = ()  # the names that are read of its query
     streams: bool = False  # the answer may be, or is, a stream of events
     chain: bool = False  # the headers of the stamps are read
     failure: str = "Error"  # the schema of a refusal

@@ -57,6 +57,7 @@ def _of_tasks(name: str, method: str, path: str, permission: str, summary: str) 
         summary=summary,
         answer="Page",
         status=202 if method == "POST" else 200,
+        query=("limit", "before", "state", "agent") if name == "list" else (),
     )
 
 

@@ -102,6 +102,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.Declined: (403, "declined"),
     errors.AnsweredOtherwise: (409, "answered_otherwise"),
     errors.InterruptNotFound: (404, "interrupt_not_found"),
+    errors.RuleNotFound: (404, "rule_not_found"),
     errors.InterruptExpired: (410, "interrupt_expired"),
     errors.PolicyStateInvalid: (409, "policy_state_invalid"),
     errors.PersonExists: (409, "person_exists"),

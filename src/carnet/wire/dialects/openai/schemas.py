@@ -63,7 +63,17 @@ SCHEMAS: Final[dict[str, Any]] = {
     "Decision": {
         "type": "object",
         "required": ["outcome"],
-        "properties": {"outcome": {"enum": ["accepted", "rejected"]}, "value": {}},
+        "additionalProperties": False,
+        "properties": {
+            "outcome": {"enum": ["accepted", "rejected"]},
+            "value": {"description": "An option, a value of the schema, or other arguments"},
+            "remember": {
+                "type": ["object", "null"],
+                "description": "Give the same answer from now on; of payments up to so much",
+                "additionalProperties": False,
+                "properties": {"ceiling": {"type": ["string", "null"]}},
+            },
+        },
     },
     "Error": {
         "type": "object",

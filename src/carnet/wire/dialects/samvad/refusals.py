@@ -100,6 +100,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.SkillNotFound, errors.AgentNotFound, errors.PeerUnknown),
         *(errors.PeerAgentNotFound, errors.RunNotFound, errors.RouteNotFound),
         *(errors.TaskNotFound, errors.DeliveryNotFound, errors.InterruptNotFound),
+        errors.RuleNotFound,
         errors.PersonNotFound,
     ),
     **_with_status(
