@@ -103,6 +103,20 @@ async def test_a_model_is_asked_for_a_stream_with_all_that_was_said_and_its_tool
     assert body["messages"][3] == {"role": "tool", "content": "text", "tool_call_id": "c1"}
 
 
+async def test_how_it_is_to_answer_goes_along_and_a_schema_is_the_form_of_its_answer() -> None:
+    schema = {"type": "object", "properties": {"tool": {"enum": ["read"]}}, "required": ["tool"]}
+    parameters = {"temperature": 0.2, "tool_choice": "none", "parallel_tool_calls": False}
+    async with asked(answering(ANSWERED)) as model:
+        await model(replace(ASK, schema=schema, parameters=parameters))
+        (request,) = model.peer.requests
+    body = json.loads(request.body)
+    assert {name: body[name] for name in parameters} == parameters
+    assert body["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "answer", "schema": schema},
+    }
+
+
 async def test_what_it_says_is_passed_on_and_what_it_used_is_told() -> None:
     async with asked(answering(ANSWERED)) as model:
         assert await model() == Done("stop")

@@ -34,6 +34,7 @@ from carnet.wire.dialects.openai.request import write_message
 
 logger = logging.getLogger("carnet.runtime")
 
+SCHEMA_NAME: Final = "answer"  # providers want one
 _OF_PEERS: Final = (PeerBusy, PeerRefused, PeerUnreachable, PeerResponseInvalid)
 
 
@@ -121,9 +122,13 @@ class _PassingSink:
 
 
 def _chat(ask: ModelAsk) -> Ask:
-    body: dict[str, Any] = {"messages": [write_message(message) for message in ask.messages]}
+    messages = [write_message(message) for message in ask.messages]
+    body: dict[str, Any] = {**ask.parameters, "messages": messages}
     if ask.tools:  # a list without any is refused by most
         body["tools"] = [tool.written() for tool in ask.tools]
+    if ask.schema is not None:
+        wanted = {"name": SCHEMA_NAME, "schema": ask.schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": wanted}
     return Ask(messages=ask.messages, stream=True, body=body)
 
 
