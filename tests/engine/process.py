@@ -136,14 +136,15 @@ async def break_down(name: str) -> str:
     raise RuntimeError(f"/srv/secret/{name} sk-secret-12345678")
 """
 CONFIG = """
+[models.small]
+url = "{url}/v1"
+api_key = {{env = "MODEL_KEY"}}
+retries = 0
+
 [engine]
 listen = "http://127.0.0.1:0"
-url = "{url}/v1"
-model = "small"
-api_key = {{env = "MODEL_KEY"}}
 tools = ["tools:read_page", "tools:read_file", "tools:break_down"]
 max_iterations = 4
-retries = 0
 """
 KEY = "sk-upstream-12345678"
 

@@ -347,5 +347,5 @@ def test_without_a_model_or_an_address_it_says_what_is_missing(tmp_path: Path) -
     home.configure('[engine]\nlisten = "http://127.0.0.1:0"\n')
     done = home.try_carnet("engine")
     assert done.returncode == 2
-    assert "engine.url" in done.stderr
+    assert "engine.model" in done.stderr
     home.close()

@@ -25,9 +25,14 @@ NUMBER = 3
 """
 
 
-def settings(folder: Path, engine: str) -> Settings:
+SMALL = '[models.small]\nurl = "http://127.0.0.1:1"\n'
+OTHER = SMALL.replace("small", "other")
+AGENT = '[agents.a]\nkind = "engine"\n'
+
+
+def settings(folder: Path, engine: str, more: str = "") -> Settings:
     (folder / "loop_tools.py").write_text(TOOLS)
-    (folder / "carnet.toml").write_text(f"[engine]\n{engine}\n")
+    (folder / "carnet.toml").write_text(f"[engine]\n{engine}\n{more}")
     return load(folder / "carnet.toml", {})
 
 
@@ -47,39 +52,31 @@ def test_tools_are_found_beside_the_configuration_and_each_has_its_permission(
 
 
 @pytest.mark.parametrize(
-    ("engine", "key", "says"),
+    ("engine", "models", "key", "says"),
     [
-        ("", "engine.url", "needs a model"),
-        ('url = "http://127.0.0.1:1"\ntools = ["loop_tools:none"]', "engine.tools", "no 'none'"),
-        ('url = "http://127.0.0.1:1"\ntools = ["loop_tools:NUMBER"]', "engine.tools", "function"),
-        ('url = "http://127.0.0.1:1"\ntools = ["loop_tools:endless"]', "engine.tools", "yields"),
+        ("", "", "engine.model", "needs a model"),
+        ("", SMALL + OTHER, "engine.model", "small, other"),
+        ('tools = ["loop_tools:none"]', SMALL, "engine.tools", "no 'none'"),
+        ('tools = ["loop_tools:NUMBER"]', SMALL, "engine.tools", "function"),
+        ('tools = ["loop_tools:endless"]', SMALL, "engine.tools", "yields"),
         (
-            'url = "http://127.0.0.1:1"\ntools = ["loop_tools:look", "loop_tools:look"]',
+            'tools = ["loop_tools:look", "loop_tools:look"]',
+            SMALL,
             "engine.tools",
             "two tools alike",
         ),
-        ('url = "http://127.0.0.1:1"\nask_before = ["look"]', "engine.ask_before", "no tool: look"),
-        (
-            'url = "http://127.0.0.1:1"\napi_key = {env = "NO_SUCH_KEY"}',
-            "engine.api_key",
-            "NO_SUCH_KEY",
-        ),
+        ('ask_before = ["look"]', SMALL, "engine.ask_before", "no tool: look"),
+        ("", SMALL + 'api_key = {env = "NO_SUCH_KEY"}', "models.small.api_key", "NO_SUCH_KEY"),
     ],
 )
 async def test_what_cannot_be_used_is_named_by_its_key(
-    tmp_path: Path, engine: str, key: str, says: str
+    tmp_path: Path, engine: str, models: str, key: str, says: str
 ) -> None:
     http = EgressClient()
     try:
         with pytest.raises(ConfigInvalid) as found:
-            build_loop(settings(tmp_path, engine), http, FakeIds())
+            build_loop(settings(tmp_path, engine, models), None, http, FakeIds())
     finally:
         await http.close()
     assert found.value.facts["key"] == key
     assert says in found.value.safe_text
-
-
-def test_an_agent_of_the_kind_needs_a_model(tmp_path: Path) -> None:
-    (tmp_path / "carnet.toml").write_text('[agents.a]\nkind = "engine"\n')
-    with pytest.raises(ConfigInvalid, match=r"'url' in \[engine\]"):
-        load(tmp_path / "carnet.toml", {})

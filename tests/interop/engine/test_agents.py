@@ -40,12 +40,13 @@ kind = "engine"
 system = "Be brief."
 price_out = "2"
 
-[engine]
+[models.small]
 url = "{url}/v1"
-model = "small"
+retries = 0
+
+[engine]
 tools = ["tools:read_page", "tools:send_mail"]
 ask_before = ["send_mail"]
-retries = 0
 """
 numbers = itertools.count()
 

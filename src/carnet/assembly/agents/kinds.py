@@ -16,7 +16,7 @@ from carnet.assembly.agents.functions import load_agent
 from carnet.assembly.agents.loop import build_loop
 from carnet.assembly.agents.peers import Elsewhere, bounds_of
 from carnet.config import AgentSettings, SecretRef, Settings, resolve_secret
-from carnet.config.engine import IN_PROCESS
+from carnet.config.engine import IN_PROCESS, read_system
 from carnet.config.file import NEEDS
 from carnet.core.call import Agent, Ask
 from carnet.core.money.amount import MICROS
@@ -56,6 +56,11 @@ class Parts(Struct, frozen=True, kw_only=True, eq=False):
         if ref is None:
             return None
         return resolve_secret(ref, self.settings.base, key=f"agents.{key}")
+
+    def system(self, name: str, agent: AgentSettings) -> str | None:
+        """The system message of an agent."""
+        key = f"agents.{name}.system_file"
+        return read_system(agent.system, agent.system_file, self.settings.base, key=key)
 
 
 class Built(Struct, frozen=True, kw_only=True, eq=False):
@@ -101,9 +106,10 @@ def _openai(parts: Parts, name: str, agent: AgentSettings) -> Built:
     _refuse_own_address(parts.settings, name, agent)
     token = parts.secret(agent.api_key, f"{name}.api_key")
     endpoint = replace(_endpoint(parts, agent, token, local_name(name)), codec=MODEL)
-    passing = Passing.of(agent.pass_members, system=agent.system is None or agent.caller_system)
+    passing = Passing.of(agent.pass_members, system=not agent.has_system or agent.caller_system)
+    prompt = parts.system(name, agent)
     provider = Provider(
-        parts.elsewhere.client.http, endpoint, system_prompt=agent.system, passing=passing
+        parts.elsewhere.client.http, endpoint, system_prompt=prompt, passing=passing
     )
     return Built(agent=provider, endpoint=agent.url, removes=passing.removed)
 
@@ -151,19 +157,22 @@ def _samvad(parts: Parts, name: str, agent: AgentSettings) -> Built:
 
 def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
     """The loop of the `[engine]` section: in this process, or where `carnet engine` listens."""
-    del name
     settings, client = parts.settings, parts.elsewhere.client
-    passing = Passing.of((), system=agent.system is None or agent.caller_system)
+    passing = Passing.of((), system=not agent.has_system or agent.caller_system)
     engine: Engine
     if settings.engine.listen == IN_PROCESS:
-        engine = build_loop(settings, client.http, client.ids)
+        engine = build_loop(settings, name, client.http, client.ids)
     else:
         address = EngineAddress(
             url=settings.engine.listen, domain=settings.gateway.domain, seconds=agent.timeout
         )
         engine = HttpEngine(client.http, address, client.signing, client.clock)
     answering = EngineAgent(
-        engine, system=agent.system, passing=passing, steps=parts.steps, people=parts.people
+        engine,
+        system=parts.system(name, agent),
+        passing=passing,
+        steps=parts.steps,
+        people=parts.people,
     )
     return Built(agent=answering, is_detached=True, removes=passing.removed)
 

@@ -1,45 +1,30 @@
 """From settings to an agent loop: its model, its tools, what one answer may take."""
 
 from carnet.assembly.agents.functions import load
-from carnet.assembly.agents.peers import bounds_of
-from carnet.config import Settings, resolve_secret
+from carnet.assembly.agents.models import build_model
+from carnet.config import Settings
+from carnet.config.engine import chosen_model, no_model
 from carnet.engine.loop import AgentLoop, LoopBounds
 from carnet.errors import ConfigInvalid
-from carnet.ports.engine.model import LanguageModel
 from carnet.ports.engine.tools import LoopTool
 from carnet.ports.world.clock import Ids
 from carnet.ports.world.http_client import HttpClient
-from carnet.runtime.agents.chat_model import ChatModel
-from carnet.runtime.agents.remote import RemoteEndpoint
 from carnet.runtime.tools.function import FunctionTool
-from carnet.wire.dialects.openai import COMPLETIONS, MODEL
 from carnet.wire.dialects.openai.members import EVERY
 
 
-def build_loop(settings: Settings, http: HttpClient, ids: Ids) -> AgentLoop:
-    """The loop of the `[engine]` section."""
-    engine = settings.engine
-    bounds = LoopBounds(max_iterations=engine.max_iterations, max_tokens=engine.max_tokens)
-    return AgentLoop(build_model(settings, http, ids), build_tools(settings), bounds=bounds)
-
-
-def build_model(settings: Settings, http: HttpClient, ids: Ids) -> LanguageModel:
-    """The model of the configuration; ConfigInvalid where there is none."""
-    engine = settings.engine
-    if engine.url is None:
-        reason = "is missing: the loop needs a model to ask, such as 'http://127.0.0.1:8080/v1'"
-        raise ConfigInvalid(key="engine.url", reason=reason)
-    endpoint = RemoteEndpoint(
-        url=engine.url.rstrip("/") + COMPLETIONS,
-        model=engine.model or "default",
-        token=None
-        if engine.api_key is None
-        else resolve_secret(engine.api_key, settings.base, key="engine.api_key"),
-        currency=settings.ledger.currency,
-        bounds=bounds_of(engine.timeout),
-        codec=MODEL,
+def build_loop(settings: Settings, agent: str | None, http: HttpClient, ids: Ids) -> AgentLoop:
+    """The loop that answers for an agent; None, or one that is not there: as [engine] says."""
+    engine, own = settings.engine, settings.agents.get(agent or "")
+    name = chosen_model(None if own is None else own.model, engine, settings.models)
+    if name is None:
+        raise ConfigInvalid(key="engine.model", reason=no_model(settings.models))
+    bounds = LoopBounds(
+        max_iterations=(own and own.max_iterations) or engine.max_iterations,
+        max_tokens=(own and own.max_tokens) or engine.max_tokens,
     )
-    return ChatModel(http, endpoint, retries=engine.retries, fraction=ids.fraction)
+    model = build_model(settings, name, http, ids)
+    return AgentLoop(model, build_tools(settings), bounds=bounds)
 
 
 def build_tools(settings: Settings) -> list[LoopTool]:

@@ -32,7 +32,7 @@ def build_engine(
 ) -> RunningEngine:
     """The loop of the configuration, or the one that is given in its place, behind Auth."""
     if engine is None:
-        engine = build_loop(settings, http, ids)
+        engine = build_loop(settings, None, http, ids)
     endpoint = EngineEndpoint(engine, max_bytes=settings.limits.chat_body_bytes)
     auth = Auth(
         endpoint,

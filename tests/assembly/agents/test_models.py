@@ -1,0 +1,58 @@
+"""From `[models]` to what is asked: where, by which name, with which key, and who comes after."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from carnet.assembly.agents.models import build_model, build_models
+from carnet.config import load
+from carnet.core.messages.events import Done, Message, Text
+from carnet.ports.engine.model import LanguageModel, ModelAsk
+from carnet.runtime.egress.client import EgressClient
+from carnet.testing.clock import FakeIds
+from tests.engine.scene import Written
+from tests.support.model import CLOSED, Model, streamed
+
+ASK = ModelAsk(messages=(Message.user("Hi"),), correlation="req_1")
+CONFIG = """
+[models.first]
+url = "{first}/v1/"
+model = "their-name"
+retries = 0
+fallbacks = ["second"]
+
+[models.second]
+url = "{second}/api"
+api_key = {{file = "second.key"}}
+retries = 0
+"""
+
+
+@asynccontextmanager
+async def built(folder: Path, first: Model, second: Model) -> AsyncIterator[LanguageModel]:
+    (folder / "carnet.toml").write_text(CONFIG.format(first=first.url, second=second.url))
+    (folder / "second.key").write_text("sk-second-12345678")
+    settings, http = load(folder / "carnet.toml", {}), EgressClient()
+    try:
+        assert [*build_models(settings, http, FakeIds())] == ["first", "second"]
+        yield build_model(settings, "first", http, FakeIds())
+    finally:
+        await http.close()
+
+
+async def test_the_second_is_asked_by_its_own_name_and_key_where_the_first_is_gone(
+    tmp_path: Path,
+) -> None:
+    written = Written()
+    with Model().serving() as first, Model().serving() as second:
+        first.reply, second.reply = lambda _: CLOSED, lambda _: streamed("Hello")
+        async with built(tmp_path, first, second) as model:
+            assert await model(ASK, written) == Done("stop")
+    (left,), (asked,) = first.asked, second.asked
+    assert (left.path, left.body["model"]) == ("/v1/chat/completions", "their-name")
+    assert left.headers["authorization"] is None
+    assert (asked.path, asked.body["model"]) == ("/api/chat/completions", "second")
+    assert asked.headers["authorization"] == "Bearer sk-second-12345678"
+    assert json.loads(json.dumps(asked.body["messages"])) == [{"role": "user", "content": "Hi"}]
+    assert written.events == [Text("Hello")]
