@@ -13,17 +13,29 @@ from carnet.ports.world.clock import Ids
 from carnet.ports.world.http_client import HttpClient
 from carnet.runtime.agents.chat_model import ChatModel
 from carnet.runtime.agents.model_chain import ModelChain, NamedModel
-from carnet.runtime.agents.remote import RemoteEndpoint
-from carnet.wire.dialects.openai import COMPLETIONS, MODEL
+from carnet.runtime.agents.remote import AUTHORIZATION, RemoteEndpoint
+from carnet.wire.dialects import anthropic, openai
+from carnet.wire.dialects.outbound import Codec
 
 
 class ModelKind(Struct, frozen=True, kw_only=True, eq=False):
     """How the models of one kind are asked."""
 
     path: str  # after the URL of the provider
+    codec: Codec
+    key_header: str = AUTHORIZATION
+    headers: Mapping[str, str] = {}
 
 
-KINDS: Final[Mapping[str, ModelKind]] = {"openai": ModelKind(path=COMPLETIONS)}
+KINDS: Final[Mapping[str, ModelKind]] = {
+    "openai": ModelKind(path=openai.COMPLETIONS, codec=openai.MODEL),
+    "anthropic": ModelKind(
+        path=anthropic.MESSAGES,
+        codec=anthropic.MODEL,
+        key_header=anthropic.KEY_HEADER,
+        headers=anthropic.HEADERS,
+    ),
+}
 
 
 def build_models(settings: Settings, http: HttpClient, ids: Ids) -> dict[str, LanguageModel]:
@@ -43,18 +55,22 @@ def _single(
 ) -> LanguageModel:
     model = settings.models[name]
     endpoint = _endpoint(settings, name, model)
-    return ChatModel(http, endpoint, retries=model.retries, fraction=fraction)
+    return ChatModel(
+        http, endpoint, retries=model.retries, fraction=fraction, most_tokens=model.max_output
+    )
 
 
 def _endpoint(settings: Settings, name: str, model: ModelSettings) -> RemoteEndpoint:
-    key, token = dotted(("models", name, "api_key")), None
+    kind, key, token = KINDS[model.kind], dotted(("models", name, "api_key")), None
     if model.api_key is not None:
         token = resolve_secret(model.api_key, settings.base, key=key)
     return RemoteEndpoint(
-        url=model.url.rstrip("/") + KINDS[model.kind].path,
+        url=model.url.rstrip("/") + kind.path,
         model=model.model or name,
         token=token,
         currency=settings.ledger.currency,
         bounds=bounds_of(model.timeout),
-        codec=MODEL,
+        codec=kind.codec,
+        key_header=kind.key_header,
+        headers=kind.headers,
     )

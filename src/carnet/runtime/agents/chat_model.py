@@ -1,4 +1,4 @@
-"""A model that a loop asks, over chat completions: OpenAI's own, and whatever speaks as it does.
+"""A model that a loop asks over HTTP, in the words of its codec: chat completions, or others.
 
 Law 1. It is asked for a stream, so that what it says is seen as it comes; what came decides.
 Law 2. It is asked again as R56 says, and never once something of its answer has been passed on. A
@@ -34,6 +34,7 @@ from carnet.wire.dialects.openai.request import write_message
 
 logger = logging.getLogger("carnet.runtime")
 
+_LENGTHS: Final = frozenset({"max_tokens", "max_completion_tokens"})
 SCHEMA_NAME: Final = "answer"  # providers want one
 _OF_PEERS: Final = (PeerBusy, PeerRefused, PeerUnreachable, PeerResponseInvalid)
 
@@ -48,13 +49,18 @@ class ChatModel:
         *,
         retries: int,
         fraction: Callable[[], float],
+        most_tokens: int | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """`endpoint` reads refusals as those of a model; `fraction` gives the jitter of a pause."""
+        """`endpoint` reads refusals as those of a model; `fraction` gives the jitter of a pause.
+
+        `most_tokens` are those of one answer, where who asks does not say.
+        """
         self._http = http
         self._endpoint = endpoint
         self._authorization = endpoint.authorization()
         self._retries = retries
+        self._most_tokens = most_tokens
         self._fraction = fraction
         self._sleep = sleep
 
@@ -74,8 +80,8 @@ class ChatModel:
         raise AssertionError("the last attempt returns or raises")
 
     async def _ask(self, ask: ModelAsk, sink: Sink) -> Done:
-        endpoint, asked = self._endpoint, _chat(ask)
-        outbound = endpoint.outbound(asked, {}, self._authorization)
+        endpoint, asked = self._endpoint, _chat(ask, self._most_tokens)
+        outbound = endpoint.outbound(asked, dict(endpoint.headers), self._authorization)
         async with self._http.send(outbound) as answer:
             end = await read_answer(answer, asked, endpoint.codec, endpoint.currency, sink)
         if not isinstance(end, Done):
@@ -121,9 +127,11 @@ class _PassingSink:
         self._sink.usage(Usage(usage.tokens_in, usage.tokens_out))
 
 
-def _chat(ask: ModelAsk) -> Ask:
+def _chat(ask: ModelAsk, most_tokens: int | None) -> Ask:
     messages = [write_message(message) for message in ask.messages]
     body: dict[str, Any] = {**ask.parameters, "messages": messages}
+    if most_tokens is not None and not _LENGTHS & ask.parameters.keys():
+        body["max_tokens"] = most_tokens
     if ask.tools:  # a list without any is refused by most
         body["tools"] = [tool.written() for tool in ask.tools]
     if ask.schema is not None:

@@ -1,0 +1,240 @@
+"""Models of other kinds behind a loop, with the official client of theirs as the judge.
+
+What stands in for the provider is read by that client first: our fake is true as far as it is.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import pytest
+
+from carnet.assembly.agents.models import build_model
+from carnet.config import load
+from carnet.core.messages.events import Done, Failed, Message, Text, ToolCall, ToolResult
+from carnet.core.messages.parameters import Tool
+from carnet.ports.engine.model import ModelAsk
+from carnet.runtime.egress.client import EgressClient
+from carnet.testing.clock import FakeIds
+from carnet.wire.dialects.engine_chat import MESSAGES
+from tests.engine.process import KEY, TOOLS, EngineProcess, Scene, asking, events_of
+from tests.engine.scene import Written
+from tests.engine.test_endpoint_failures import LEAKED, LEAKS
+from tests.support import anthropic as provider
+from tests.support.model import CLOSED, Answer, Model, streamed
+from tests.support.organisation import Organisation, shared_with_others
+
+CONFIG = """
+[models.claude]
+kind = "anthropic"
+url = "{url}/v1"
+model = "claude-x"
+api_key = {{env = "MODEL_KEY"}}
+retries = 0
+max_output = 1000
+
+[models.chain]
+kind = "anthropic"
+url = "{url}/v1"
+retries = 0
+fallbacks = ["other"]
+
+[models.other]
+url = "{url}/openai"
+retries = 0
+
+[engine]
+listen = "http://127.0.0.1:0"
+model = "{model}"
+tools = ["tools:read_page"]
+"""
+SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+ASK = ModelAsk(
+    messages=(
+        Message.system("Be brief."),
+        Message.user("Read it."),
+        Message("assistant", ("",), tool_calls=(ToolCall("t1", "read_page", '{"name":"a"}'),)),
+        Message("tool", ("100",), tool_call_id="t1"),
+        Message.user("And?"),
+    ),
+    tools=(Tool("read_page", "Reads a page.", SCHEMA),),
+    parameters={"tool_choice": "required", "stop": ["END"]},
+)
+USE = provider.tool_use("read_page", '{"name":', '"finances"}')
+
+
+def client_of(model: Model) -> anthropic.Anthropic:
+    return anthropic.Anthropic(base_url=model.url, api_key=KEY, max_retries=0)
+
+
+async def test_what_a_model_is_asked_is_what_the_official_client_would_send(
+    tmp_path: Path,
+) -> None:
+    with Model().serving() as model:
+        model.reply = lambda _: provider.streamed(provider.text("Hello"))
+        text = (
+            CONFIG.format(url=model.url, model="claude")
+            .replace("{env", "{file")
+            .replace("MODEL_KEY", "model.key")
+        )
+        (tmp_path / "carnet.toml").write_text(text)
+        (tmp_path / "model.key").write_text(KEY)
+        http, written = EgressClient(), Written()
+        try:
+            settings = load(tmp_path / "carnet.toml", {})
+            asked = build_model(settings, "claude", http, FakeIds())
+            assert await asked(ASK, written) == Done("stop")
+        finally:
+            await http.close()
+        (ours,) = model.asked
+        assert written.events == [Text("Hello")]
+        with client_of(model) as client, client.messages.create(**ours.body) as stream:
+            kinds = [event.type for event in stream]
+        theirs = model.asked[-1]
+    assert (kinds[0], kinds[-1]) == ("message_start", "message_stop")
+    assert ours.body == theirs.body
+    assert (ours.path, ours.body["max_tokens"]) == (theirs.path, 1000)
+    for name in ("anthropic-version", "content-type"):
+        assert ours.headers[name] == theirs.headers[name], name
+    # The client writes the key as a bearer; the header of its own is documented, and known to all.
+    assert (ours.headers["x-api-key"], ours.headers["authorization"]) == (KEY, None)
+
+
+ASKED: dict[str, Any] = {
+    "model": "claude-x",
+    "max_tokens": 9,
+    "messages": [{"role": "user", "content": "Hi"}],
+}
+
+
+def test_what_stands_in_for_the_provider_is_read_by_its_official_client() -> None:
+    blocks = (provider.text("I look", "."), provider.tool_use("a", '{"b":', "1}", index=1))
+    with Model().serving() as model, client_of(model) as client:
+        model.reply = lambda _: provider.streamed(*blocks, reason="tool_use")
+        with client.messages.stream(**ASKED) as stream:
+            message = stream.get_final_message()
+        model.reply = lambda _: provider.answered({"type": "text", "text": "Well."})
+        whole = client.messages.create(**ASKED)
+    text, use = message.content
+    assert (text.type, text.text) == ("text", "I look.")
+    assert (use.type, use.name, use.input) == ("tool_use", "a", {"b": 1})
+    assert (message.stop_reason, message.usage.output_tokens) == ("tool_use", 15)
+    assert whole.content[0].type == "text"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "raised"),
+    [
+        (429, "rate_limit_error", anthropic.RateLimitError),
+        (401, "authentication_error", anthropic.AuthenticationError),
+        (529, "overloaded_error", anthropic.InternalServerError),
+    ],
+)
+def test_a_refusal_of_what_stands_in_is_one_to_the_official_client(
+    status: int, kind: str, raised: type[anthropic.APIStatusError]
+) -> None:
+    with Model().serving() as model, client_of(model) as client:
+        model.reply = lambda _: provider.refused(status, kind)
+        with pytest.raises(raised):
+            client.messages.create(**ASKED)
+
+
+# ------------------------------------------------------------------ behind a real engine
+
+
+@pytest.fixture(scope="module", params=["claude"])
+def made(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Scene]:
+    with Model().serving() as model, shared_with_others():
+        home = Organisation(tmp_path_factory.mktemp("models") / "acme", "acme.example")
+        home.configure(CONFIG.format(url=model.url, model=request.param))
+        (home.folder / "tools.py").write_text(TOOLS)
+        engine = EngineProcess(home)
+        engine.start(env={"MODEL_KEY": KEY})
+        yield Scene(engine, model, home)
+        assert engine.stop() == 0
+        engine.close()
+        home.close()
+
+
+def test_a_loop_uses_tools_and_answers_over_anthropics_messages(made: Scene) -> None:
+    made.replies(
+        provider.streamed(
+            provider.text("I look."), USE.replace(b'"index": 0', b'"index": 1'), reason="tool_use"
+        ),
+        provider.streamed(provider.text("It is ", "100.")),
+    )
+    events = made.engine.ask()
+    assert [event for event in events if isinstance(event, Text)] == [
+        *(Text("I look."), Text("It is "), Text("100."))
+    ]
+    (result,) = [event for event in events if isinstance(event, ToolResult)]
+    assert result == ToolResult("toolu_1", "ok", "Budget goal: 100")
+    assert events[-1] == Done("stop")
+    again = made.model.asked[-1].body["messages"]
+    assert again[-1]["content"][0]["tool_use_id"] == again[-2]["content"][1]["id"] == "toolu_1"
+
+
+def failures() -> Iterator[Answer]:
+    """What such a provider may do wrong, with some text that nobody is to see."""
+    statuses = (*(400, 401, 402, 403, 404, 405, 413, 422, 429), *(500, 502, 503, 504, 529))
+    kinds = ("invalid_request_error", "api_error", "overloaded_error", "new_error")
+    for number, status in enumerate(statuses):
+        words = LEAKS[number % len(LEAKS)]
+        yield provider.refused(status, kinds[number % len(kinds)], words)
+        yield Answer(status, f"<html>{words}</html>".encode(), media_type="text/html")
+    begun = provider.begin() + provider.text("So far")
+    for kind in (*kinds, "rate_limit_error", "authentication_error"):
+        error = json.dumps(provider.error(kind, LEAKS[1])).encode()
+        for before in (b"", provider.begin(), begun):
+            yield _stream(before + b"event: error\ndata: " + error + b"\n\n")
+    for bad in (b"", b"data: ", b"data: not json\n\n", b"data: \xff\n\n", b": only a comment\n\n"):
+        yield _stream(bad)
+        yield _stream(begun + bad)
+    yield from (Answer(body=body) for body in (b"", b"[]", b"{", b"\xff", b'{"type":"message"}'))
+    yield CLOSED
+    yield _stream(begun + b"data: " + b"x" * 300_000 + b"\n\n")
+    yield _stream(begun + provider.STOP)
+
+
+def _stream(data: bytes) -> Answer:
+    return Answer(body=data, media_type=provider.SSE)
+
+
+FAILURES = list(failures())
+
+
+def test_of_sixty_failures_of_such_a_provider_nobody_sees_more_than_a_code(made: Scene) -> None:
+    assert len(FAILURES) >= 60
+    for number, answer in enumerate(FAILURES):
+        made.replies(answer)
+        reply = made.engine.post(asking())
+        events = events_of(reply)
+        end = events[-1]
+        assert isinstance(end, Failed), (number, events)
+        assert end.code in {"provider_error", "context_length_exceeded"}, (number, end)
+        assert [event for event in events[:-1] if event != Text("So far")] == [], number
+        assert [leak for leak in LEAKED if leak in reply.body] == [], number
+        sentences = [f'"message":"{each}"'.encode() for each in MESSAGES.values()]
+        assert any(sentence in reply.body for sentence in sentences), number
+
+
+@pytest.mark.parametrize("made", ["chain"], indirect=True)
+def test_where_one_provider_is_overloaded_another_answers_over_chat_completions(
+    made: Scene,
+) -> None:
+    overloaded = provider.refused(529, "overloaded_error", LEAKS[0])
+    made.model.asked.clear()
+    made.model.reply = lambda asked: (
+        streamed("From ", "the other.") if "/openai" in asked.path else overloaded
+    )
+    assert made.engine.ask()[-3:] == [Text("From "), Text("the other."), Done("stop")]
+    assert [asked.path for asked in made.model.asked] == [
+        *("/v1/messages", "/openai/chat/completions")
+    ]
+    said = made.engine.log.read_text() + made.engine.errors.read_text()
+    assert "model failed, another one is asked" in said
+    assert KEY not in said
