@@ -13,7 +13,16 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from carnet.core.messages.events import Done, Event, Message, Text, ToolCall, Usage
+from carnet.core.messages.events import (
+    CONTEXT_WINDOW,
+    Done,
+    Event,
+    Extension,
+    Message,
+    Text,
+    ToolCall,
+    Usage,
+)
 from carnet.core.messages.output import Sink
 from carnet.wire.dialects.engine_chat.request import arguments_of, is_name
 
@@ -80,6 +89,8 @@ class CompletionSink:
                 await self._text(event.text)
             case ToolCall():
                 self._calls.append(event)
+            case Extension(name=name) if name == CONTEXT_WINDOW:
+                await self._sink.write(event)
 
     async def _text(self, text: str) -> None:
         self._texts.append(text)

@@ -17,16 +17,16 @@ NOT_RUN: Final = "This call was not run."
 
 def unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
     """The calls that have no result, each id once."""
-    found = {call.id: call for _, calls in _exchanges(messages) for call in calls}
+    found = {call.id: call for _, calls in exchanges(messages) for call in calls}
     return tuple(found.values())
 
 
 def completed(messages: Sequence[Message], results: Mapping[str, str]) -> list[Message]:
     """The same with a result after every call: those that are given, or that it was not run."""
-    exchanges = list(_exchanges(messages))
-    last = {call.id: n for n, (_, calls) in enumerate(exchanges) for call in calls}
+    found = list(exchanges(messages))
+    last = {call.id: n for n, (_, calls) in enumerate(found) for call in calls}
     whole: list[Message] = []
-    for n, (exchange, calls) in enumerate(exchanges):
+    for n, (exchange, calls) in enumerate(found):
         whole += exchange
         for call in calls:
             is_answered = call.id in results and last[call.id] == n
@@ -39,7 +39,7 @@ def result_of(call: ToolCall, words: str) -> Message:
     return Message("tool", (words,), tool_call_id=call.id)
 
 
-def _exchanges(messages: Sequence[Message]) -> Iterator[tuple[list[Message], list[ToolCall]]]:
+def exchanges(messages: Sequence[Message]) -> Iterator[tuple[list[Message], list[ToolCall]]]:
     """Each message with the results that follow it, and those of its calls that have none."""
     exchange: list[Message] = []
     calls: list[ToolCall] = []

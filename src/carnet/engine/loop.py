@@ -25,6 +25,7 @@ from carnet.core.messages.output import Sink
 from carnet.engine.completion import Completion, CompletionSink
 from carnet.engine.history import completed, result_of, unanswered
 from carnet.engine.toolbox import Toolbox, ToolRun, ToolTurn
+from carnet.engine.window import WarnedSink
 from carnet.errors import CarnetError, ProviderError
 from carnet.ports.engine.loop import LoopTurn
 from carnet.ports.engine.model import LanguageModel, ModelAsk
@@ -90,7 +91,7 @@ class _LoopRun:
         self._model = model
         self._bounds = bounds
         self._turn = turn
-        self._sink = sink
+        self._sink = WarnedSink(sink)
         request = turn.request
         self._offered = toolbox.offered(turn.actor)
         self._tools = ToolRun(
@@ -101,7 +102,7 @@ class _LoopRun:
                 resolved=turn.resolved,
                 once=turn.once,
             ),
-            sink,
+            self._sink,
         )
         self._messages: list[Message] = []
         self._asked = 0  # times that the model was

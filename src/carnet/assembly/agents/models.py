@@ -8,6 +8,7 @@ from msgspec import Struct
 from carnet.assembly.agents.peers import bounds_of
 from carnet.config import ModelSettings, Settings, resolve_secret
 from carnet.config.sources import dotted
+from carnet.engine.window import WindowedModel
 from carnet.ports.engine.model import LanguageModel
 from carnet.ports.world.clock import Ids
 from carnet.ports.world.http_client import HttpClient
@@ -55,9 +56,12 @@ def _single(
 ) -> LanguageModel:
     model = settings.models[name]
     endpoint = _endpoint(settings, name, model)
-    return ChatModel(
+    asked = ChatModel(
         http, endpoint, retries=model.retries, fraction=fraction, most_tokens=model.max_output
     )
+    if model.window is None:
+        return asked
+    return WindowedModel(asked, name=name, window=model.window, max_output=model.max_output)
 
 
 def _endpoint(settings: Settings, name: str, model: ModelSettings) -> RemoteEndpoint:

@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.core.messages.events import (
+    CONTEXT_WINDOW,
     Done,
     End,
     Event,
+    Extension,
     Failed,
     Text,
     ToolCall,
@@ -235,3 +237,19 @@ def test_whatever_the_bytes_there_is_one_end_and_nothing_after_it(chunks: list[b
     events: list[Any] = events_of(*chunks)
     assert [is_terminal(event) for event in events[:-1]] == [False] * (len(events) - 1)
     assert is_terminal(events[-1])
+
+
+def test_how_much_the_model_can_still_read_is_told_before_the_end() -> None:
+    window = {
+        "estimated_tokens": 900,
+        "shown_tokens": 700,
+        "budget_tokens": 800,
+        "ratio": 1.125,
+        "threshold": 0.8,
+        "managed": True,
+        "left_out": 2,
+    }
+    done = {"finish_reason": "stop", "context_window": {**window, "more": 1}}
+    assert events_of(frame("done", done)) == [Extension(CONTEXT_WINDOW, window), Done("stop")]
+    wrong = {"finish_reason": "stop", "context_window": {**window, "ratio": "much"}}
+    assert events_of(frame("done", wrong)) == [Failed("provider_error")]

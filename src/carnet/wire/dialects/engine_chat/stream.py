@@ -22,9 +22,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from carnet.core.messages.events import (
+    CONTEXT_WINDOW,
     Done,
     End,
     Event,
+    Extension,
     Failed,
     Text,
     ToolCall,
@@ -74,9 +76,22 @@ class _Usage(Struct, gc=False):
     completion_tokens: _Tokens = 0
 
 
+class _Window(Struct, gc=False):
+    """How much of a conversation the model can read; what else is told of it is passed over."""
+
+    estimated_tokens: _Tokens
+    shown_tokens: _Tokens
+    budget_tokens: Annotated[int, Meta(ge=1, le=MOST_TOKENS)]
+    ratio: Annotated[float, Meta(ge=0, le=MOST_TOKENS)]
+    threshold: Annotated[float, Meta(ge=0, le=1)]
+    managed: bool
+    left_out: _Tokens
+
+
 class _Done(Struct, gc=False):
     finish_reason: str
     usage: _Usage | None = None
+    context_window: _Window | None = None
 
 
 class _Error(Struct, gc=False):
@@ -92,7 +107,7 @@ _decode_text: Final = msgspec.json.Decoder(_Delta).decode  # nearly every frame
 class EngineReader:
     """Reads one stream. `fault` is empty unless the stream was not what it should be."""
 
-    __slots__ = ("_calls", "_end", "_ended", "_sse", "_usage", "fault", "words")
+    __slots__ = ("_calls", "_end", "_ended", "_sse", "_usage", "_window", "fault", "words")
 
     def __init__(
         self,
@@ -105,6 +120,7 @@ class EngineReader:
         self._sse = SseReader(max_event_bytes=max_event_bytes, on_comment=on_comment)
         self._calls: dict[str, ToolCall] = {}  # that have no result yet
         self._usage: Usage | None = None
+        self._window: Extension | None = None
         self._end: End | None = None  # that was read, and may still be followed by something
         self._ended = False
 
@@ -179,6 +195,8 @@ class EngineReader:
             raise ProviderError("the reason of an end is not in its form")
         if done.usage is not None:
             self._usage = Usage(done.usage.prompt_tokens, done.usage.completion_tokens)
+        if done.context_window is not None:
+            self._window = Extension(CONTEXT_WINDOW, msgspec.to_builtins(done.context_window))
         if reason != APPROVAL_REQUIRED:
             self._end = Done(reason)
         elif not self._calls:
@@ -203,6 +221,8 @@ class EngineReader:
         if end is None:
             return
         self._ended = True
+        if self._window is not None and type(end) is not Failed:
+            events.append(self._window)
         if self._usage is not None and type(end) is not Failed:
             events.append(self._usage)
         events.append(end)
