@@ -26,6 +26,7 @@ from carnet.errors import ConfigInvalid
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.steps import Progress, Steps
 from carnet.ports.engine.loop import Engine
+from carnet.ports.engine.model import LanguageModel
 from carnet.ports.trust.people import People
 from carnet.ports.trust.schemas import Schemas
 from carnet.runtime.agents.engine import EngineAgent
@@ -50,6 +51,7 @@ class Parts(Struct, frozen=True, kw_only=True, eq=False):
     steps: Steps
     progress: Progress
     people: People | None = None  # whose names an agent loop is given
+    models: Mapping[str, LanguageModel] = {}  # that our own may ask
 
     def secret(self, ref: SecretRef | None, key: str) -> Secret | None:
         """A secret that the section of an agent points at."""
@@ -95,6 +97,7 @@ def _python(parts: Parts, name: str, agent: AgentSettings) -> Built:
         schemas=parts.schemas,
         steps=parts.steps,
         progress=parts.progress,
+        models=parts.models,
     )
     return Built(
         agent=native, is_detached=True, skills=definition.skills, converts=definition.check
