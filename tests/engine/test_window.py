@@ -36,7 +36,7 @@ from tests.engine.scene import ALICE, Written, call, tool
 SYSTEM = Message.system("Be brief.")
 
 
-def said(words: str, length: int = 400) -> Message:
+def user(words: str, length: int = 400) -> Message:
     return Message.user(words.ljust(length, "."))
 
 
@@ -87,8 +87,8 @@ def test_the_oldest_exchanges_are_left_out_first_and_the_newest_words_never(
     budget: int, shown: str
 ) -> None:
     messages = [
-        *(SYSTEM, said("one"), *round_of("a"), said("two"), Message.assistant("Well")),
-        *(said("three"), *round_of("b"), *round_of("c")),
+        *(SYSTEM, user("one"), *round_of("a"), user("two"), Message.assistant("Well")),
+        *(user("three"), *round_of("b"), *round_of("c")),
     ]
     fitted = fit(messages, 0, budget)
     assert names(fitted.messages) == shown
@@ -142,7 +142,7 @@ async def answered(model: ScriptedModel, *messages: Message, window: int) -> Wri
 
 
 async def test_far_from_full_nothing_is_said_of_it() -> None:
-    written = await answered(ScriptedModel(["Hello"]), said("one"), window=1000)
+    written = await answered(ScriptedModel(["Hello"]), user("one"), window=1000)
     assert written.events == [Text("Hello")]
 
 
@@ -150,17 +150,17 @@ async def test_it_is_told_once_that_a_window_fills_and_once_that_something_was_l
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, logger="carnet.engine")
-    messages = [said("one"), Message.assistant("."), said("two", 1200)]
+    messages = [user("one"), Message.assistant("."), user("two", 1200)]
     long = "x" * 1600
     model = ScriptedModel(
         [call("c1", "look", f'{{"a":"{long}"}}')], [call("c2", "look", '{"b":1}')], ["Hello"]
     )
     written = await answered(model, *messages, window=700)
-    told = [event.payload for event in written.events if isinstance(event, Extension)]
+    warned = [event.payload for event in written.events if isinstance(event, Extension)]
     assert [event.name for event in written.events if isinstance(event, Extension)] == [
         CONTEXT_WINDOW
     ] * 2
-    before, after = told
+    before, after = warned
     assert (before["managed"], before["left_out"]) == (False, 0)
     assert before["estimated_tokens"] == before["shown_tokens"]
     assert THRESHOLD <= before["ratio"] <= 1
@@ -177,4 +177,4 @@ async def test_it_is_told_once_that_a_window_fills_and_once_that_something_was_l
 async def test_what_is_too_long_all_the_same_ends_as_its_provider_says() -> None:
     model = ScriptedModel([ContextTooLong("8193 tokens")])
     with pytest.raises(ContextTooLong):
-        await answered(model, said("one", 9000), window=100)
+        await answered(model, user("one", 9000), window=100)

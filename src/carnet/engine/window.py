@@ -98,19 +98,19 @@ class WindowedModel:
 class WarnedSink:
     """Passes on what a loop says: once that a window fills, and once that something is left out."""
 
-    __slots__ = ("_sink", "_told", "usage")
+    __slots__ = ("_sink", "_warned", "usage")
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
-        self._told: set[bool] = set()
+        self._warned: set[bool] = set()
         self.usage = sink.usage
 
     async def write(self, event: Event, /) -> None:
         if isinstance(event, Extension) and event.name == CONTEXT_WINDOW:
             is_managed = bool(event.payload["managed"])
-            if is_managed in self._told:
+            if is_managed in self._warned:
                 return
-            self._told.add(is_managed)
+            self._warned.add(is_managed)
         await self._sink.write(event)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import anthropic
 import pytest
+from anthropic.types import TextBlock, ToolUseBlock
 
 from carnet.assembly.agents.models import build_model
 from carnet.config import load
@@ -31,9 +32,9 @@ from carnet.wire.dialects.engine_chat import MESSAGES
 from tests.engine.process import KEY, TOOLS, EngineProcess, Scene, asking, events_of
 from tests.engine.scene import Written
 from tests.engine.test_endpoint_failures import LEAKED, LEAKS
-from tests.support import anthropic as provider
 from tests.support.model import CLOSED, Answer, Model, streamed
 from tests.support.organisation import Organisation, shared_with_others
+from tests.wire.dialects.anthropic import scene as provider
 
 CONFIG = """
 [models.claude]
@@ -99,7 +100,8 @@ async def test_what_a_model_is_asked_is_what_the_official_client_would_send(
             await http.close()
         (ours,) = model.asked
         assert written.events == [Text("Hello")]
-        with client_of(model) as client, client.messages.create(**ours.body) as stream:
+        body = {name: value for name, value in ours.body.items() if name != "stream"}
+        with client_of(model) as client, client.messages.create(**body, stream=True) as stream:
             kinds = [event.type for event in stream]
         theirs = model.asked[-1]
     assert (kinds[0], kinds[-1]) == ("message_start", "message_stop")
@@ -127,8 +129,9 @@ def test_what_stands_in_for_the_provider_is_read_by_its_official_client() -> Non
         model.reply = lambda _: provider.answered({"type": "text", "text": "Well."})
         whole = client.messages.create(**ASKED)
     text, use = message.content
-    assert (text.type, text.text) == ("text", "I look.")
-    assert (use.type, use.name, use.input) == ("tool_use", "a", {"b": 1})
+    assert isinstance(text, TextBlock)
+    assert isinstance(use, ToolUseBlock)
+    assert (text.text, use.name, use.input) == ("I look.", "a", {"b": 1})
     assert (message.stop_reason, message.usage.output_tokens) == ("tool_use", 15)
     assert whole.content[0].type == "text"
 
@@ -245,5 +248,5 @@ def test_where_one_provider_is_overloaded_another_answers_over_chat_completions(
     assert [asked.path for asked in made.model.asked] == [
         *("/v1/messages", "/openai/chat/completions")
     ]
-    said = until(made.engine.log.read_text, lambda text: "model failed, another one" in text)
-    assert KEY not in said
+    log = until(made.engine.log.read_text, lambda text: "model failed, another one" in text)
+    assert KEY not in log

@@ -129,6 +129,6 @@ async def test_an_agent_may_pass_on_what_a_model_says() -> None:
     model, paper = ScriptedModel(["Of ", "bees.", Usage(5, 4)]), Paper()
     native = Native(essay, Dispatching(), last_depth=3, models={"writer": model})
     assert await native(make_call(text="bees"), paper) == Done()
-    said = [event for event in paper.events if isinstance(event, Text)]
-    assert said == [Text("Of "), Text("bees.")]
-    assert [event for event in paper.events if event not in said] == [Usage(5, 4)]
+    texts = [event for event in paper.events if isinstance(event, Text)]
+    assert texts == [Text("Of "), Text("bees.")]
+    assert [event for event in paper.events if event not in texts] == [Usage(5, 4)]

@@ -378,11 +378,11 @@ class Visit(AskingVisit):
         """Say how far a task is, from 0 to 1; whoever polls it is shown the last that was said."""
         if not 0 <= fraction <= 1:
             raise ValueError(f"progress is from 0 to 1, not {fraction!r}")
-        told = self._means.progress
-        if self._call.task is None or told is None or self._is_over:
+        writer = self._means.progress
+        if self._call.task is None or writer is None or self._is_over:
             return
         text = None if note is None else str(note).replace("\x00", "")[:MOST_NOTE]
-        told.tell(self._call.record, int(fraction * THOUSAND), text)
+        writer.tell(self._call.record, int(fraction * THOUSAND), text)
 
     def usage(self, *, tokens_in: int = 0, tokens_out: int = 0) -> None:
         """Say how many tokens were used; they are priced, and counted against budgets."""

@@ -5,7 +5,7 @@ import pytest
 from carnet.core.messages.events import Done, Text, ToolCall, Usage
 from carnet.errors import ProviderError
 from carnet.wire.dialects.anthropic.answer import read_answer
-from tests.support.anthropic import answered
+from tests.wire.dialects.anthropic.scene import answered
 
 
 def test_text_calls_and_what_was_used() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from carnet.runtime.wrappers.retrying import may_repeat
 from carnet.wire.dialects.anthropic.reports import MOST_WORDS, read_failure, read_refusal
-from tests.support.anthropic import error, refused
+from tests.wire.dialects.anthropic.scene import error, refused
 
 
 @pytest.mark.parametrize(

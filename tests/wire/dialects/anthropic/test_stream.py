@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from carnet.core.messages.events import Done, Event, Failed, Text, ToolCall, Usage, is_terminal
 from carnet.wire.dialects.anthropic.stream import MessageReader
-from tests.support.anthropic import (
+from tests.wire.dialects.anthropic.scene import (
     PING,
     STOP,
     begin,

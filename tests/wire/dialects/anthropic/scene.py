@@ -16,7 +16,7 @@ def frame(kind: str, **members: Any) -> bytes:
 
 def begin() -> bytes:
     """How every stream begins."""
-    message = {
+    message: dict[str, Any] = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
