@@ -9,7 +9,7 @@ from msgspec import Struct
 from carnet.assembly.agents.agents import Agents
 from carnet.assembly.agents.functions import load_classifier
 from carnet.assembly.agents.kinds import KINDS, Kind, Parts
-from carnet.assembly.agents.models import build_models
+from carnet.assembly.agents.models import LazyModels
 from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
 from carnet.assembly.background import build_dispatcher, build_worker
 from carnet.assembly.endpoints import Backend, build_endpoints
@@ -243,7 +243,7 @@ def _parts(
         steps=store.steps,
         progress=progress_writer,
         people=store.people,
-        models=build_models(settings, elsewhere.client.http, elsewhere.client.ids),
+        models=LazyModels(settings, elsewhere.client.http, elsewhere.client.ids),
     )
 
 

@@ -5,9 +5,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from carnet.assembly.agents.models import build_model, build_models
+import pytest
+
+from carnet.assembly.agents.models import LazyModels, build_model
 from carnet.config import load
 from carnet.core.messages.events import Done, Message, Text
+from carnet.errors import ModelKeyRefused
 from carnet.ports.engine.model import LanguageModel, ModelAsk
 from carnet.runtime.egress.client import EgressClient
 from carnet.testing.clock import FakeIds
@@ -35,7 +38,6 @@ async def built(folder: Path, first: Model, second: Model) -> AsyncIterator[Lang
     (folder / "second.key").write_text("sk-second-12345678")
     settings, http = load(folder / "carnet.toml", {}), EgressClient()
     try:
-        assert [*build_models(settings, http, FakeIds())] == ["first", "second"]
         yield build_model(settings, "first", http, FakeIds())
     finally:
         await http.close()
@@ -56,3 +58,23 @@ async def test_the_second_is_asked_by_its_own_name_and_key_where_the_first_is_go
     assert asked.headers["authorization"] == "Bearer sk-second-12345678"
     assert json.loads(json.dumps(asked.body["messages"])) == [{"role": "user", "content": "Hi"}]
     assert written.events == [Text("Hello")]
+
+
+async def test_agents_need_the_keys_of_the_models_that_they_ask_and_of_no_others(
+    tmp_path: Path,
+) -> None:
+    text = CONFIG.format(first="http://127.0.0.1:1", second="http://127.0.0.1:1")
+    (tmp_path / "carnet.toml").write_text(text.replace('fallbacks = ["second"]', ""))
+    http = EgressClient()
+    models = LazyModels(load(tmp_path / "carnet.toml", {}), http, FakeIds())
+    try:
+        assert ([*models], len(models), "third" in models) == (["first", "second"], 2, False)
+        assert models["first"] is models["first"]
+        with pytest.raises(ModelKeyRefused) as found:
+            models["second"]
+        with pytest.raises(KeyError):
+            models["third"]
+    finally:
+        await http.close()
+    assert "second.key" in str(found.value.detail)
+    assert "second" not in found.value.safe_text

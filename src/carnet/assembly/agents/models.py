@@ -1,6 +1,6 @@
 """From `[models]` to what loops and agents ask, each with those that are asked in its place."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -9,6 +9,7 @@ from carnet.assembly.agents.peers import bounds_of
 from carnet.config import ModelSettings, Settings, resolve_secret
 from carnet.config.sources import dotted
 from carnet.engine.window import WindowedModel
+from carnet.errors import ConfigInvalid, ModelKeyRefused
 from carnet.ports.engine.model import LanguageModel
 from carnet.ports.world.clock import Ids
 from carnet.ports.world.http_client import HttpClient
@@ -39,9 +40,36 @@ KINDS: Final[Mapping[str, ModelKind]] = {
 }
 
 
-def build_models(settings: Settings, http: HttpClient, ids: Ids) -> dict[str, LanguageModel]:
-    """All of them, by their names."""
-    return {name: build_model(settings, name, http, ids) for name in settings.models}
+class LazyModels(Mapping[str, LanguageModel]):
+    """All of them by their names, each built when it is first asked for.
+
+    A process needs the keys of those that it asks, and of no others: a loop elsewhere has its own.
+    """
+
+    def __init__(self, settings: Settings, http: HttpClient, ids: Ids) -> None:
+        self._settings = settings
+        self._http = http
+        self._ids = ids
+        self._built: dict[str, LanguageModel] = {}
+
+    def __getitem__(self, name: str) -> LanguageModel:
+        if name not in self._built:
+            if name not in self._settings.models:
+                raise KeyError(name)
+            try:
+                self._built[name] = build_model(self._settings, name, self._http, self._ids)
+            except ConfigInvalid as error:  # which key is missing is the operator's to know
+                raise ModelKeyRefused(error.safe_text) from None
+        return self._built[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._settings.models
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._settings.models)
+
+    def __len__(self) -> int:
+        return len(self._settings.models)
 
 
 def build_model(settings: Settings, name: str, http: HttpClient, ids: Ids) -> LanguageModel:

@@ -107,7 +107,7 @@ def model_named(name: str | None, models: Mapping[str, LanguageModel]) -> Langua
     if name is None:
         if len(models) > 1:
             raise ValueError(f"which model? Name one of {', '.join(models)}")
-        return next(iter(models.values()))
+        return models[next(iter(models))]
     if name not in models:
         near = get_close_matches(name, models, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(models)}."
