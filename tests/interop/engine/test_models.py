@@ -29,7 +29,16 @@ from carnet.runtime.egress.client import EgressClient
 from carnet.testing.clock import FakeIds
 from carnet.testing.wait import until
 from carnet.wire.dialects.engine_chat import MESSAGES
-from tests.engine.process import KEY, TOOLS, EngineProcess, Scene, asking, events_of
+from tests.engine.process import (
+    KEY,
+    TOOLS,
+    EngineProcess,
+    Scene,
+    asking,
+    events_of,
+    tool_call,
+    user,
+)
 from tests.engine.scene import Written
 from tests.engine.test_endpoint_failures import LEAKED, LEAKS
 from tests.support.model import CLOSED, Answer, Model, streamed
@@ -44,6 +53,7 @@ model = "claude-x"
 api_key = {{env = "MODEL_KEY"}}
 retries = 0
 max_output = 1000
+window = 4000
 
 [models.chain]
 kind = "anthropic"
@@ -190,6 +200,16 @@ def test_a_loop_uses_tools_and_answers_over_anthropics_messages(made: Scene) -> 
     assert again[-1]["content"][0]["tool_use_id"] == again[-2]["content"][1]["id"] == "toolu_1"
 
 
+def test_what_no_longer_fits_is_left_out_and_the_end_says_so(made: Scene) -> None:
+    made.replies(provider.streamed(provider.text("Well.")))
+    old = [user("old " * 3000), {"role": "assistant", "content": "Yes."}]
+    reply = made.engine.post(asking(*old, user("And now?")))
+    assert b'"managed":true,"left_out":2}' in reply.body
+    (asked,) = made.model.asked
+    assert [turn["content"][0]["text"] for turn in asked.body["messages"]] == ["And now?"]
+    assert b"context_window" not in made.engine.post(asking(user("And now?"))).body
+
+
 def failures() -> Iterator[Answer]:
     """What such a provider may do wrong, with some text that nobody is to see."""
     statuses = (*(400, 401, 402, 403, 404, 405, 413, 422, 429), *(500, 502, 503, 504, 529))
@@ -250,3 +270,74 @@ def test_where_one_provider_is_overloaded_another_answers_over_chat_completions(
     ]
     log = until(made.engine.log.read_text, lambda text: "model failed, another one" in text)
     assert KEY not in log
+
+
+# ------------------------------------------------------------------ agents of a gateway
+
+AGENTS = """
+[models.one]
+url = "{url}/one"
+window = 1000
+
+[models.two]
+url = "{url}/two"
+kind = "anthropic"
+
+[engine]
+model = "one"
+max_iterations = 3
+tools = ["tools:read_page"]
+
+[agents.first]
+kind = "engine"
+system_file = "prompt.md"
+
+[agents.second]
+kind = "engine"
+model = "two"
+max_iterations = 1
+"""
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Organisation, Model]]:
+    with Model().serving() as model, shared_with_others():
+        home = Organisation(tmp_path_factory.mktemp("agents"), "acme.example")
+        home.configure(AGENTS.format(url=model.url))
+        (home.folder / "tools.py").write_text(TOOLS)
+        (home.folder / "prompt.md").write_text("You keep the notebook.\n")
+        home.start()
+        yield home, model
+        assert home.stop() == 0
+
+
+def test_every_agent_has_its_own_model_system_message_and_bounds(
+    gateway: tuple[Organisation, Model],
+) -> None:
+    home, model = gateway
+    token = home.new_token("asker", "--scope", "call:*", "--scope", "tool:*")
+    model.reply = lambda asked: (
+        provider.streamed(USE, reason="tool_use")
+        if asked.path == "/two/messages"
+        else tool_call("read_page", '{"name":"finances"}')
+    )
+    model.asked.clear()
+    for agent in ("first", "second"):
+        assert home.chat("Hi", agent, token=token).status == 200
+    paths = [asked.path for asked in model.asked]
+    assert paths == [*["/one/chat/completions"] * 3, "/two/messages"]
+    system = model.asked[0].body["messages"][0]
+    assert system == {"role": "system", "content": "You keep the notebook."}
+    assert model.asked[-1].body["model"] == "two"
+
+
+def test_that_a_window_fills_is_in_the_record_of_the_run(
+    gateway: tuple[Organisation, Model],
+) -> None:
+    home, model = gateway
+    model.reply = lambda _: streamed("Well.")
+    token = home.new_token("reader", "--scope", "call:*", "--scope", "run:read")
+    ids = [("x-tangle-runid", "run-window"), ("x-tangle-turnid", "t1")]
+    assert home.chat("long " * 700, "first", token=token, headers=ids).text == "Well."
+    events = home.get("/runs/run-window/events", token=token).body
+    assert b"carnet.context_window" in events

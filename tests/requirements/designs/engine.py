@@ -13,6 +13,7 @@ _TELEMETRY = "tests/test_telemetry.py::"
 _ENGINE = "tests/engine/test_endpoint.py::"
 _FAILURES = "tests/engine/test_endpoint_failures.py::"
 _AGENTS = "tests/interop/engine/test_agents.py::"
+_MODELS = "tests/interop/engine/test_models.py::"
 _SWAPPED = "tests/interop/engine/test_swapped.py::"
 _AUTHED = "tests/auth/test_middleware.py::"
 _LOOP = "tests/engine/test_loop.py::"
@@ -198,6 +199,7 @@ _CONFIGURATION = (
         (
             _ENGINE + "test_a_tool_is_called_seen_and_used_and_all_tokens_are_counted",
             _AGENTS + "test_callers_bring_no_tools_and_no_instructions",
+            _MODELS + "test_every_agent_has_its_own_model_system_message_and_bounds",
         ),
     ),
     Row(
@@ -444,6 +446,7 @@ _ERRORS = (
         (
             _ENGINE + "test_a_failure_of_the_model_is_one_code_and_one_sentence",
             _LOOP + "test_a_failure_keeps_its_cause",
+            _MODELS + "test_what_no_longer_fits_is_left_out_and_the_end_says_so",
         ),
     ),
     Row(
@@ -651,6 +654,7 @@ _NOTES = (
         (
             _ENGINE + "test_one_post_is_answered_by_one_stream",
             _LOOP + "test_what_a_model_says_is_passed_on_as_it_comes_and_ends_with_it",
+            _MODELS + "test_a_loop_uses_tools_and_answers_over_anthropics_messages",
         ),
     ),
     Row(
@@ -798,6 +802,7 @@ _SECURITY = (
         (
             _FAILURES + "test_of_a_providers_failure_nobody_sees_more_than_a_code_and_its_sentence",
             _ENGINE + "test_a_failure_of_the_model_is_one_code_and_one_sentence",
+            _MODELS + "test_of_sixty_failures_of_such_a_provider_nobody_sees_more_than_a_code",
         ),
     ),
 )
