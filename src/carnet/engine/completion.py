@@ -72,10 +72,15 @@ class Completion(Struct, frozen=True):
 class CompletionSink:
     """Takes the answer of a model, and passes on what is to be seen."""
 
-    __slots__ = ("_calls", "_place", "_sink", "_texts", "_tokens", "is_visible")
+    __slots__ = ("_calls", "_place", "_sink", "_texts", "_tokens", "_warned", "is_visible")
 
-    def __init__(self, sink: Sink, place: int) -> None:
-        """`place` is that of the answer among those of its turn."""
+    def __init__(self, sink: Sink, place: int, warned: set[bool] | None = None) -> None:
+        """`place` is that of the answer among those of its turn.
+
+        `warned` is what was told in it of a window that fills, and is told once: that it does, and
+        that something was left out.
+        """
+        self._warned = set() if warned is None else warned
         self._sink = sink
         self._place = place
         self._texts: list[str] = []
@@ -90,7 +95,13 @@ class CompletionSink:
             case ToolCall():
                 self._calls.append(event)
             case Extension(name=name) if name == CONTEXT_WINDOW:
-                await self._sink.write(event)
+                await self._warn(event)
+
+    async def _warn(self, event: Extension) -> None:
+        is_managed = bool(event.payload["managed"])
+        if is_managed not in self._warned:
+            self._warned.add(is_managed)
+            await self._sink.write(event)
 
     async def _text(self, text: str) -> None:
         self._texts.append(text)

@@ -25,7 +25,6 @@ from carnet.core.messages.output import Sink
 from carnet.engine.completion import Completion, CompletionSink
 from carnet.engine.history import completed, result_of, unanswered
 from carnet.engine.toolbox import Toolbox, ToolRun, ToolTurn
-from carnet.engine.window import WarnedSink
 from carnet.errors import CarnetError, ProviderError
 from carnet.ports.engine.loop import LoopTurn
 from carnet.ports.engine.model import LanguageModel, ModelAsk
@@ -91,7 +90,7 @@ class _LoopRun:
         self._model = model
         self._bounds = bounds
         self._turn = turn
-        self._sink = WarnedSink(sink)
+        self._sink = sink
         request = turn.request
         self._offered = toolbox.offered(turn.actor)
         self._tools = ToolRun(
@@ -102,12 +101,13 @@ class _LoopRun:
                 resolved=turn.resolved,
                 once=turn.once,
             ),
-            self._sink,
+            sink,
         )
         self._messages: list[Message] = []
         self._asked = 0  # times that the model was
         self._tokens = 0
         self._is_visible = False
+        self._warned: set[bool] = set()  # of a window that fills, and of what was left out
 
     async def go(self) -> Done | Waiting:
         """Ask the model until it has ended."""
@@ -149,7 +149,7 @@ class _LoopRun:
 
     async def _completion(self) -> Completion:
         place, self._asked = self._asked, self._asked + 1
-        passing = CompletionSink(self._sink, place)
+        passing = CompletionSink(self._sink, place, self._warned)
         ask = ModelAsk(
             messages=tuple(self._messages),
             tools=self._offered,

@@ -16,7 +16,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from carnet.core.messages.events import CONTEXT_WINDOW, Done, Event, Extension, Message
+from carnet.core.messages.events import CONTEXT_WINDOW, Done, Extension, Message
 from carnet.core.messages.output import Sink
 from carnet.core.messages.parameters import Tool
 from carnet.engine.history import exchanges
@@ -93,25 +93,6 @@ class WindowedModel:
             "conversation fills the window of its model",
             extra={"correlation_id": correlation, "model": self._name, "detail": words},
         )
-
-
-class WarnedSink:
-    """Passes on what a loop says: once that a window fills, and once that something is left out."""
-
-    __slots__ = ("_sink", "_warned", "usage")
-
-    def __init__(self, sink: Sink) -> None:
-        self._sink = sink
-        self._warned: set[bool] = set()
-        self.usage = sink.usage
-
-    async def write(self, event: Event, /) -> None:
-        if isinstance(event, Extension) and event.name == CONTEXT_WINDOW:
-            is_managed = bool(event.payload["managed"])
-            if is_managed in self._warned:
-                return
-            self._warned.add(is_managed)
-        await self._sink.write(event)
 
 
 def fit(messages: Sequence[Message], fixed: int, budget: int) -> FittedMessages:

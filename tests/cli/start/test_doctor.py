@@ -116,7 +116,7 @@ kind = "engine"
 system_file = "prompt.md"
 ''')
     assert [status for status, _ in findings(gateway, "models")] == ["warn", "ok"]
-    found = dict(reversed(pair) for pair in findings(gateway, "agents"))
+    found = {message: status for status, message in findings(gateway, "agents")}
     assert found["assistant is answered by the agent loop."] == "ok"
     assert any("agents.other.system_file" in message for message in found)
     checked = gateway.try_carnet("config", "check")
