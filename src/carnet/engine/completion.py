@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from carnet.core.messages.events import (
     CONTEXT_WINDOW,
+    ECHO,
     Done,
     Event,
     Extension,
@@ -37,6 +38,7 @@ class Completion(Struct, frozen=True):
     calls: tuple[ToolCall, ...]
     reason: str
     tokens: int = 0
+    echo: Any = None  # as the provider of the model wants it back
 
     @property
     def is_empty(self) -> bool:
@@ -50,7 +52,8 @@ class Completion(Struct, frozen=True):
             call if arguments_of(call) is not None else replace(call, arguments="{}")
             for call in self.calls
         ]
-        return Message("assistant", (self.text,), tool_calls=tuple(calls))
+        echo = None if self.echo is None else {ECHO: self.echo}
+        return Message("assistant", (self.text,), tool_calls=tuple(calls), metadata=echo)
 
     @property
     def end(self) -> Done:
@@ -60,19 +63,20 @@ class Completion(Struct, frozen=True):
     def written(self) -> dict[str, Any]:
         """As JSON, to be kept."""
         calls = [[call.id, call.name, call.arguments, call.index] for call in self.calls]
-        return {"text": self.text, "calls": calls, "reason": self.reason, "tokens": self.tokens}
+        kept = {"text": self.text, "calls": calls, "reason": self.reason, "tokens": self.tokens}
+        return kept if self.echo is None else {**kept, "echo": self.echo}
 
     @classmethod
     def read(cls, kept: dict[str, Any]) -> "Completion":
         """What was kept."""
         calls = tuple([ToolCall(*call) for call in kept["calls"]])
-        return cls(kept["text"], calls, kept["reason"], kept["tokens"])
+        return cls(kept["text"], calls, kept["reason"], kept["tokens"], kept.get("echo"))
 
 
 class CompletionSink:
     """Takes the answer of a model, and passes on what is to be seen."""
 
-    __slots__ = ("_calls", "_place", "_sink", "_texts", "_tokens", "_warned", "is_visible")
+    __slots__ = ("_calls", "_echo", "_place", "_sink", "_texts", "_tokens", "_warned", "is_visible")
 
     def __init__(self, sink: Sink, place: int, warned: set[bool] | None = None) -> None:
         """`place` is that of the answer among those of its turn.
@@ -86,6 +90,7 @@ class CompletionSink:
         self._texts: list[str] = []
         self._calls: list[ToolCall] = []
         self._tokens = 0
+        self._echo: Any = None
         self.is_visible = False  # something of it has been seen
 
     async def write(self, event: Event, /) -> None:
@@ -94,6 +99,8 @@ class CompletionSink:
                 await self._text(event.text)
             case ToolCall():
                 self._calls.append(event)
+            case Extension(name=name) if name == ECHO:
+                self._echo = event.payload
             case Extension(name=name) if name == CONTEXT_WINDOW:
                 await self._warn(event)
 
@@ -118,7 +125,7 @@ class CompletionSink:
     def ended(self, done: Done) -> Completion:
         """The whole answer."""
         calls = self._named() if done.reason in _COMPLETE else ()
-        return Completion("".join(self._texts), calls, done.reason, self._tokens)
+        return Completion("".join(self._texts), calls, done.reason, self._tokens, self._echo)
 
     def _named(self) -> tuple[ToolCall, ...]:
         found: dict[str, ToolCall] = {}

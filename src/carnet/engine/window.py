@@ -82,7 +82,9 @@ class WindowedModel:
             self._note(fitted, ask.correlation)
             await sink.write(Extension(CONTEXT_WINDOW, fitted.written()))
         if fitted.left_out:
-            ask = replace(ask, messages=fitted.messages)
+            # What was kept of answers belongs to what stood before them.
+            plain = [replace(each, metadata=None) for each in fitted.messages]
+            ask = replace(ask, messages=tuple(plain))
         return await self._model(ask, sink)
 
     def _note(self, fitted: FittedMessages, correlation: str) -> None:

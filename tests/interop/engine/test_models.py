@@ -200,6 +200,29 @@ def test_a_loop_uses_tools_and_answers_over_anthropics_messages(made: Scene) -> 
     assert again[-1]["content"][0]["tool_use_id"] == again[-2]["content"][1]["id"] == "toolu_1"
 
 
+def test_what_a_model_thought_goes_back_to_it_with_the_results_of_tools_and_is_not_shown(
+    made: Scene,
+) -> None:
+    use = USE.replace(b'"index": 0', b'"index": 1')
+    made.replies(
+        provider.streamed(provider.thinking("Where is it?"), use, reason="tool_use"),
+        provider.streamed(provider.text("It is 100.")),
+    )
+    reply = made.engine.post(asking())
+    assert b"It is 100." in reply.body
+    assert b"Where is it?" not in reply.body
+    answer = made.model.asked[-1].body["messages"][1]["content"]
+    assert answer == [
+        {"type": "thinking", "thinking": "Where is it?", "signature": "EqQB"},
+        {
+            "type": "tool_use",
+            "id": "toolu_1",
+            "name": "read_page",
+            "input": {"name": "finances"},
+        },
+    ]
+
+
 def test_what_no_longer_fits_is_left_out_and_the_end_says_so(made: Scene) -> None:
     made.replies(provider.streamed(provider.text("Well.")))
     old = [user("old " * 3000), {"role": "assistant", "content": "Yes."}]

@@ -183,6 +183,7 @@ UNKNOWN_COST = "carnet.unknown_cost"  # an Extension: somebody charged and did n
 RESULT = "carnet.result"  # an Extension: what a skill gave as its result, a JSON object
 RECEIPT = "carnet.receipt"  # an Extension: what we signed about the answer, as it leaves
 CONTEXT_WINDOW = "carnet.context_window"  # an Extension: how much a model can still read
+ECHO = "carnet.echo"  # an Extension: an answer as the provider of its model wants it back
 OUTBOUND_CALL = "carnet.leg"  # an Extension: a call to another organisation
 
 

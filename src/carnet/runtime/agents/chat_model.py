@@ -5,16 +5,20 @@ Law 2. It is asked again as R56 says, and never once something of its answer has
        provider may charge twice for what is asked twice.
 Law 3. Whatever it fails with is a failure of a model: no error of its says that another
        organisation has refused something.
-Law 4. Our key, and what looks like one, is kept out of what a provider says back.
+Law 4. An answer that is to be sent back as it came is sent back to the model that gave it.
+Law 5. Our key, and what looks like one, is kept out of what a provider says back.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from hashlib import sha256
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from carnet.core.call import Ask
-from carnet.core.messages.events import Done, Event, Usage
+from carnet.core.messages.events import ECHO, Done, Event, Extension, Message, Usage
 from carnet.core.messages.output import Sink
 from carnet.errors import (
     CarnetError,
@@ -35,6 +39,7 @@ from carnet.wire.dialects.openai.request import write_message
 logger = logging.getLogger("carnet.runtime")
 
 _LENGTHS: Final = frozenset({"max_tokens", "max_completion_tokens"})
+_NAME: Final = 16  # characters that tell models apart
 SCHEMA_NAME: Final = "answer"  # providers want one
 _OF_PEERS: Final = (PeerBusy, PeerRefused, PeerUnreachable, PeerResponseInvalid)
 
@@ -59,6 +64,7 @@ class ChatModel:
         self._http = http
         self._endpoint = endpoint
         self._authorization = endpoint.authorization()
+        self._name = sha256(f"{endpoint.url} {endpoint.model}".encode()).hexdigest()[:_NAME]
         self._retries = retries
         self._most_tokens = most_tokens
         self._fraction = fraction
@@ -67,7 +73,7 @@ class ChatModel:
     async def __call__(self, ask: ModelAsk, sink: Sink, /) -> Done:
         """Ask it, if need be again."""
         for attempt in range(self._retries + 1):
-            passing = _PassingSink(sink)
+            passing = _PassingSink(sink, self._name)
             try:
                 return await self._ask(ask, passing)
             except CarnetError as error:
@@ -80,7 +86,7 @@ class ChatModel:
         raise AssertionError("the last attempt returns or raises")
 
     async def _ask(self, ask: ModelAsk, sink: Sink) -> Done:
-        endpoint, asked = self._endpoint, _chat(ask, self._most_tokens)
+        endpoint, asked = self._endpoint, _chat(ask, self._most_tokens, self._name)
         outbound = endpoint.outbound(asked, dict(endpoint.headers), self._authorization)
         async with self._http.send(outbound) as answer:
             end = await read_answer(answer, asked, endpoint.codec, endpoint.currency, sink)
@@ -113,22 +119,26 @@ class ChatModel:
 class _PassingSink:
     """Passes on what a model says; of what it used the tokens alone."""
 
-    __slots__ = ("_sink", "has_passed")
+    __slots__ = ("_name", "_sink", "has_passed")
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: Sink, name: str) -> None:
         self._sink = sink
+        self._name = name
         self.has_passed = False
 
     async def write(self, event: Event, /) -> None:
         self.has_passed = True
+        if type(event) is Extension and event.name == ECHO:
+            event = Extension(ECHO, {"by": self._name, "blocks": event.payload})
         await self._sink.write(event)
 
     def usage(self, usage: Usage, /) -> None:
         self._sink.usage(Usage(usage.tokens_in, usage.tokens_out))
 
 
-def _chat(ask: ModelAsk, most_tokens: int | None) -> Ask:
-    messages = [write_message(message) for message in ask.messages]
+def _chat(ask: ModelAsk, most_tokens: int | None, name: str) -> Ask:
+    shown = tuple([_own(message, name) for message in ask.messages])
+    messages = [write_message(message) for message in shown]
     body: dict[str, Any] = {**ask.parameters, "messages": messages}
     if most_tokens is not None and not _LENGTHS & ask.parameters.keys():
         body["max_tokens"] = most_tokens
@@ -137,7 +147,16 @@ def _chat(ask: ModelAsk, most_tokens: int | None) -> Ask:
     if ask.schema is not None:
         wanted = {"name": SCHEMA_NAME, "schema": ask.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": wanted}
-    return Ask(messages=ask.messages, stream=True, body=body)
+    return Ask(messages=shown, stream=True, body=body)
+
+
+def _own(message: Message, name: str) -> Message:
+    """A message with what was kept of it for this model, and for no other."""
+    if message.metadata is None or ECHO not in message.metadata:
+        return message
+    echo = message.metadata[ECHO]
+    is_own = isinstance(echo, dict) and echo.get("by") == name
+    return replace(message, metadata={ECHO: echo["blocks"]} if is_own else None)
 
 
 def _of_model(error: CarnetError) -> CarnetError:

@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Protocol, Unpack
 
+from msgspec.structs import replace
+
 from carnet.core.messages.events import Done, Event, Text, ToolCall, Usage, joined_text
 from carnet.core.messages.output import Sink
 from carnet.core.messages.parameters import Parameters, Tool
@@ -69,7 +71,8 @@ class VisitModel:
         members = {name: value for name, value in (ask.body or {}).items() if name != "messages"}
         tools = members.pop("tools", ())
         return ModelAsk(
-            messages=ask.messages,
+            # What others wrote beside a message is theirs, and nothing that a model is given.
+            messages=tuple([replace(message, metadata=None) for message in ask.messages]),
             tools=tuple([Tool.of(tool) for tool in tools]),
             parameters=members,
             correlation=self._correlation,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from carnet.core.messages.events import Done, Text, ToolCall, Usage
+from carnet.core.messages.events import ECHO, Done, Extension, Text, ToolCall, Usage
 from carnet.errors import ProviderError
 from carnet.wire.dialects.anthropic.answer import read_answer
 from tests.wire.dialects.anthropic.scene import answered
@@ -18,6 +18,14 @@ def test_text_calls_and_what_was_used() -> None:
     assert read_answer(answer.body, currency="credits") == [
         Text("I look."),
         ToolCall("t1", "read", '{"path":"/a"}'),
+        Extension(
+            ECHO,
+            [
+                {"type": "thinking", "thinking": "Hm.", "signature": "x"},
+                {"type": "text", "text": "I look."},
+                {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "/a"}},
+            ],
+        ),
         Usage(30, 15),
         Done("tool_calls"),
     ]

@@ -4,9 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from carnet.core.call import Ask
-from carnet.core.messages.events import DataPart, File, Link, Message, ToolCall
+from carnet.core.messages.events import ECHO, DataPart, File, Link, Message, ToolCall
 from carnet.errors import ModelRefused, SkillNotFound
 from carnet.wire.dialects.anthropic.request import DEFAULT_TOKENS, write_request
 
@@ -84,6 +85,20 @@ def test_results_are_the_users_right_behind_the_calls_and_sides_take_turns() -> 
 def test_what_has_no_words_is_left_out() -> None:
     body = written(HI, Message.assistant(" \n"), Message("assistant", ("",)))
     assert len(body["messages"]) == 1
+
+
+def test_an_answer_that_was_kept_is_sent_back_as_it_came_if_its_calls_are_the_same() -> None:
+    blocks = [
+        {"type": "thinking", "thinking": "Hm.", "signature": "x"},
+        {"type": "tool_use", "id": "c1", "name": "read", "input": {}},
+    ]
+    kept = Message(
+        "assistant", ("",), tool_calls=(ToolCall("c1", "read", "{}"),), metadata={ECHO: blocks}
+    )
+    assert written(HI, kept)["messages"][1]["content"] == blocks
+    other = replace(kept, tool_calls=(ToolCall("c2", "read", "{}"),))
+    (call,) = written(HI, other)["messages"][1]["content"]
+    assert (call["type"], call["id"]) == ("tool_use", "c2")
 
 
 def test_the_id_of_a_call_that_would_be_refused_has_another_one_in_both_places() -> None:

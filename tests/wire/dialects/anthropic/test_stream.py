@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet.core.messages.events import Done, Event, Failed, Text, ToolCall, Usage, is_terminal
+from carnet.core.messages.events import (
+    ECHO,
+    Done,
+    Event,
+    Extension,
+    Failed,
+    Text,
+    ToolCall,
+    Usage,
+    is_terminal,
+)
 from carnet.wire.dialects.anthropic.stream import MessageReader
 from tests.wire.dialects.anthropic.scene import (
     PING,
@@ -38,6 +48,15 @@ EVENTS: list[Event] = [
     Text(" it up ☃."),
     ToolCall("toolu_1", "read", '{"path":"/a"}', 0),
     ToolCall("toolu_2", "look", "{}", 1),
+    Extension(
+        ECHO,
+        [
+            {"type": "thinking", "thinking": "Hm.", "signature": "EqQB"},
+            {"type": "text", "text": "I look it up ☃."},
+            {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "/a"}},
+            {"type": "tool_use", "id": "toolu_2", "name": "look", "input": {}},
+        ],
+    ),
     Usage(30, 15),
     Done("tool_calls"),
 ]
@@ -171,3 +190,41 @@ def test_after_its_end_nothing_counts() -> None:
 def test_a_stream_of_too_many_calls_is_none() -> None:
     calls = [tool_use("a", id=f"t{n}", index=n) for n in range(129)]
     assert read(begin(), *calls, end("tool_use"))[0][-1] == Failed("provider_error")
+
+
+UNKNOWN = frame("content_block_start", index=1, content_block={"type": "new"})
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        begin() + thinking("Hm.") + text("a", index=1) + end(),  # nothing is to be sent back
+        begin() + tool_use("a") + end("tool_use"),  # it can be made anew
+        begin() + thinking("Hm.") + tool_use("a", "[1]", index=1) + end("tool_use"),
+        begin()
+        + thinking("Hm.")
+        + UNKNOWN
+        + frame("content_block_stop", index=1)
+        + tool_use("a", index=2)
+        + end("tool_use"),
+        begin()
+        + thinking("x" * 140_000)
+        + thinking("y" * 140_000, index=1)
+        + tool_use("a", index=2)
+        + end("tool_use"),
+    ],
+    ids=["no calls", "no thoughts", "no arguments", "unknown block", "too long"],
+)
+def test_an_answer_is_kept_to_be_sent_back_only_where_it_must_and_can_be(stream: bytes) -> None:
+    events, reader = read(stream)
+    assert not reader.fault
+    assert [event for event in events if isinstance(event, Extension)] == []
+
+
+def test_thoughts_that_are_hidden_are_kept_as_they_came() -> None:
+    block = {"type": "redacted_thinking", "data": "EmwKAh"}
+    hidden = frame("content_block_start", index=0, content_block=block)
+    closed = frame("content_block_stop", index=0)
+    events, _ = read(begin(), hidden, closed, tool_use("a", index=1), end("tool_use"))
+    (kept,) = [event for event in events if isinstance(event, Extension)]
+    assert kept.payload[0] == block

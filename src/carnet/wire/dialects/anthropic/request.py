@@ -4,7 +4,8 @@ Law 1. What instructs it stands at the top, whatever message it was said in. The
        user and assistant; messages of one side that follow one another are one turn.
 Law 2. The results of tools are the user's, right behind the turn that has the calls, and before
        whatever else is said.
-Law 3. A block without words is refused there: it is left out here.
+Law 3. An answer that was kept whole with the model's thoughts is sent back as it came: a provider
+       refuses calls of tools without them. A block without words is refused as well, and left out.
 Law 4. An answer has a greatest length, which must be said: `max_tokens`, or DEFAULT_TOKENS.
 Law 5. A parameter that is known there by another name or form is written so; one that is not known
        at all is left out, such as `temperature`, which its newest version refuses. What only this
@@ -17,7 +18,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from carnet.core.call import Ask
-from carnet.core.messages.events import DataPart, File, Link, Message, Part, ToolCall
+from carnet.core.messages.events import ECHO, DataPart, File, Link, Message, Part, ToolCall
 from carnet.core.messages.parameters import Parameters, Tool
 from carnet.errors import InvalidJson, ModelRefused, SkillNotFound
 from carnet.wire.grammar import json
@@ -91,8 +92,24 @@ def _turn(message: Message) -> tuple[str, list[Block]]:
         result = {"type": "tool_result", "tool_use_id": _id(message.tool_call_id or "")}
         return "user", [{**result, "content": message.text}]
     if message.role == "assistant":
-        return "assistant", [*_blocks((message.text,)), *map(_call, message.tool_calls)]
+        return "assistant", _echo(message) or [
+            *_blocks((message.text,)),
+            *map(_call, message.tool_calls),
+        ]
     return "user", list(_blocks(message.parts))
+
+
+def _answer(message: Message) -> list[Block]:
+    return [*_blocks((message.text,)), *map(_call, message.tool_calls)]
+
+
+def _echo(message: Message) -> list[Block] | None:
+    """The answer as it came, where it is to be sent back so, and its calls are still the same."""
+    blocks: list[Block] | None = (message.metadata or {}).get(ECHO)
+    if blocks is None:
+        return None
+    calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
+    return blocks if calls == [call.id for call in message.tool_calls] else None
 
 
 def _call(call: ToolCall) -> Block:

@@ -24,6 +24,7 @@ from carnet.wire.dialects.anthropic.answer import (
     UNREADABLE,
     ContentBlock,
     CountedTokens,
+    EchoDraft,
     reason_of,
     tool_call,
 )
@@ -43,6 +44,8 @@ class _Piece(Struct, gc=False):
     type: str | None = None  # of a delta of the message there is none
     text: str | None = None
     partial_json: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
     stop_reason: str | None = None
 
 
@@ -63,8 +66,8 @@ class MessageReader:
     """Reads one stream. `fault` is empty unless the stream was not what it should be."""
 
     __slots__ = (
-        *("_block", "_blocks", "_calls", "_ended", "_has_begun", "_pieces", "_reason", "_sse"),
-        *("_usage", "fault", "words"),
+        *("_block", "_blocks", "_calls", "_echo", "_ended", "_has_begun", "_pieces", "_reason"),
+        *("_sse", "_usage", "fault", "words"),
     )
 
     def __init__(
@@ -81,7 +84,8 @@ class MessageReader:
         self._has_begun = False
         self._block: ContentBlock | None = None  # the one that is open
         self._blocks = 0
-        self._pieces: list[str] = []  # of the arguments of an open call
+        self._pieces: list[str] = []  # of it, as they came
+        self._echo = EchoDraft()
         self._calls = 0
         self._usage: CountedTokens | None = None
         self._reason: str | None = None
@@ -151,17 +155,23 @@ class MessageReader:
                 raise ProviderError("text comes in a block that is none")
             if piece.text:
                 events.append(Text(piece.text))
+                self._pieces.append(piece.text)
         elif piece.type == "input_json_delta" and block.type == "tool_use":
             self._pieces.append(piece.partial_json or "")
+        elif block.is_thought:
+            self._pieces.append(piece.thinking or "")
+            block.signature = piece.signature or block.signature
 
     def _close(self, frame: _Frame, events: list[Event]) -> None:
-        block = self._of_block(frame)
+        block, whole = self._of_block(frame), "".join(self._pieces)
         if block.type == "tool_use":
-            whole = "".join(self._pieces)
             if not whole:
                 whole = json.write_text(block.input) if block.input else _EMPTY
             events.append(tool_call(block, whole, self._calls))
             self._calls += 1
+            self._echo.add(block, arguments=whole)
+        else:
+            self._echo.add(block, text=whole)
         self._block = None
         self._blocks += 1
 
@@ -186,6 +196,9 @@ class MessageReader:
     def _complete(self, events: list[Event]) -> None:
         if self._reason is None:
             raise ProviderError("the stream was cut off")
+        echo = self._echo.event() if self._calls else None
+        if echo is not None:
+            events.append(echo)
         self._end(events, Done(reason_of(self._reason, has_calls=self._calls > 0)))
 
     def _break(self, events: list[Event], error: Exception) -> None:
