@@ -6,7 +6,7 @@ import pytest
 
 from carnet.core.messages.events import Done, Message, Text, ToolCall, ToolResult, Usage, Waiting
 from carnet.core.messages.interrupt import Resolution
-from carnet.engine.history import NOT_RUN
+from carnet.engine.history import NOT_RUN, marked
 from carnet.engine.loop import LoopBounds
 from carnet.engine.toolbox import DENIED
 from carnet.errors import (
@@ -51,7 +51,7 @@ async def test_a_model_is_asked_again_with_what_its_tools_gave() -> None:
     assert [offered.name for offered in first.tools] == ["read"]
     assert second.messages[1:] == (
         Message("assistant", ("I look.",), tool_calls=(ToolCall("c1", "read", '{"path":"/a"}'),)),
-        Message("tool", ("read /a for alice as req_1",), tool_call_id="c1"),
+        Message("tool", (marked("read /a for alice as req_1", "read"),), tool_call_id="c1"),
     )
 
 
@@ -263,7 +263,7 @@ async def test_a_rule_may_ask_for_an_approval_where_something_is_written(
     writes: bool,  # noqa: FBT001
     waits: bool,  # noqa: FBT001
 ) -> None:
-    scene = Scene([call()], ["So."], tools=[tool(approval="on_write", writes=writes)])
+    scene = Scene([call()], ["So."], tools=[tool(approval="write", writes=writes)])
     assert isinstance(await scene.run(), Waiting) is waits
 
 
@@ -286,4 +286,6 @@ async def test_one_that_was_approved_by_name_is() -> None:
     asked = (Message.user("Hi"), pending, Message("tool", ("x",), tool_call_id="b"))
     assert await scene.run(*asked, resolved={"a": YES}) == Done("stop")
     assert scene.events == [call("a", "send"), ToolResult("a", "ok", "nothing"), Text("Sent.")]
-    assert [message.text for message in scene.model.asked[0].messages] == ["Hi", "", "x", "nothing"]
+    assert [message.text for message in scene.model.asked[0].messages] == [
+        *("Hi", "", marked("x", "look"), marked("nothing", "send")),
+    ]

@@ -9,7 +9,9 @@ import pytest
 from carnet.core.messages.events import Done, ToolCall, ToolResult
 from carnet.core.people.identity import Ceiling
 from carnet.engine import toolbox
-from carnet.engine.toolbox import MOST_ARGUMENTS, MOST_AT_ONCE, MOST_OUTPUT, Toolbox
+from carnet.engine.display import MOST_ARGUMENTS
+from carnet.engine.history import marked
+from carnet.engine.toolbox import MOST_AT_ONCE, MOST_OUTPUT, Toolbox
 from carnet.errors import (
     CarnetError,
     PaymentRequired,
@@ -38,7 +40,9 @@ async def result_of(scene: Scene, **more: Any) -> ToolResult:
     """The result of the only call that is made."""
     assert await scene.run(**more) == Done("stop")
     (found,) = [event for event in scene.events if isinstance(event, ToolResult)]
-    assert scene.model.asked[1].messages[-1].text == found.output
+    asked = scene.model.asked[1].messages
+    name = asked[-2].tool_calls[0].name
+    assert asked[-1].text in {found.output, marked(found.output, name)}
     return found
 
 

@@ -392,8 +392,8 @@ ENGINE = (
     Mutant(
         "engine:approval:tool",
         "engine/toolbox.py",
-        "if tool.needs_approval:",
-        "if False:",
+        "if not tool.needs_approval:",
+        "if tool:",
     ),
     Mutant(
         "engine:error:401",

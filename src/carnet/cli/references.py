@@ -66,15 +66,20 @@ def references(settings: Settings) -> Iterator[tuple[str, SecretRef]]:
                 yield f"agents.{name}.{key}", ref
     if settings.engine.api_key is not None:
         yield "engine.api_key", settings.engine.api_key
-    for domain, peer in settings.peers.items():
-        if peer.token is not None:
-            yield f'peers."{domain}".token', peer.token
+    tokens = [(f'peers."{domain}"', peer.token) for domain, peer in settings.peers.items()]
+    tokens += [(f"tools.{name}", tool.token) for name, tool in settings.tools.items()]
+    for section, token in tokens:
+        if token is not None:
+            yield f"{section}.token", token
 
 
 def own_sources(settings: Settings) -> Iterator[Path]:
     """The files beside carnet.toml that its functions are in."""
     targets = [agent.target for agent in settings.agents.values()]
-    for target in (*targets, settings.gateway.injection_classifier, *settings.engine.tools):
+    targets += [tool.target for tool in settings.tools.values()]
+    lists = [settings.engine.tools, *(agent.tools or () for agent in settings.agents.values())]
+    targets += [name for names in lists for name in names if ":" in name]
+    for target in (*targets, settings.gateway.injection_classifier):
         path = None if target is None else module_file(target.partition(":")[0], settings.base)
         if path is not None:
             yield path

@@ -1,6 +1,6 @@
 """Settings: what an operator may set, read once at start. Known to `assembly` and `cli` alone."""
 
-from carnet.config.engine import EngineSettings
+from carnet.config.engine import EngineSettings, ToolSettings
 from carnet.config.file import find, load
 from carnet.config.limits import Limits
 from carnet.config.owner import refuse_foreign
@@ -31,6 +31,7 @@ __all__ = [
     "SecretRef",
     "Settings",
     "StoreSettings",
+    "ToolSettings",
     "find",
     "load",
     "refuse_foreign",

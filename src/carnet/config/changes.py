@@ -37,6 +37,7 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
     ),
     "agents": frozenset({ALL}),
     "peers": frozenset({ALL}),
+    "tools": frozenset({ALL}),
 }
 NEEDS_RESTART: Final[Mapping[str, frozenset[str]]] = {
     "gateway": frozenset({"host", "port", "domain", "drain_seconds", "grace_seconds"}),

@@ -13,8 +13,17 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from carnet.config.engine import IN_PROCESS
+from carnet.config.engine import (
+    FIND_TOOLS,
+    IN_PROCESS,
+    OF_WAYS,
+    TOOL_NAME,
+    WAYS,
+    EngineSettings,
+    ToolSettings,
+)
 from carnet.config.limits import Limits
+from carnet.config.lines import KeyPath
 from carnet.config.readers import one_of, whole
 from carnet.config.settings import (
     DIALECTS,
@@ -29,7 +38,7 @@ from carnet.config.settings import (
     StoreSettings,
     local_url,
 )
-from carnet.config.sources import Sources, dotted
+from carnet.config.sources import Sources, dotted, nearest
 from carnet.core.people.address import check_domain, check_local
 from carnet.errors import AddressInvalid, ConfigInvalid
 
@@ -87,6 +96,9 @@ def load(
         if agent.kind == "engine" and engine and engine.listen == IN_PROCESS and not engine.url:
             sources.part(partial(_refuse_engine, sources, name))
     parts["peers"] = sources.part(lambda: _peers(sources, dialects))
+    parts["tools"] = sources.part(lambda: _tools(sources))
+    if None not in (parts["agents"], parts["engine"], parts["tools"]):
+        _check_tools(sources, parts["engine"], parts["agents"], parts["tools"])
     sources.check()
     return Settings(**parts, source=path, base=path.parent, origins=sources.origins)
 
@@ -186,3 +198,51 @@ def _peer(sources: Sources, domain: str, dialects: Sequence[str]) -> PeerSetting
         sources.refuse(("peers", domain), f"is no peer's domain: {error.facts['reason']}")
     readers = {"dialect": one_of(*dialects, later=LATER_DIALECTS)}
     return sources.section(PeerSettings, ("peers", domain), readers)
+
+
+def _tools(sources: Sources) -> dict[str, ToolSettings]:
+    tools: dict[str, ToolSettings] = {}
+    for name in sources.names("tools"):
+        tool = sources.part(partial(_tool, sources, name))
+        if tool is not None:
+            tools[name] = tool
+    return tools
+
+
+def _tool(sources: Sources, name: str) -> ToolSettings:
+    path = ("tools", name)
+    if not TOOL_NAME.fullmatch(name) or name == FIND_TOOLS:
+        reason = f"is no name for a tool: 1 to 64 letters, digits, '_' and '-', not '{FIND_TOOLS}'"
+        sources.refuse(path, reason)
+    tool = sources.section(ToolSettings, path)
+    if not tool.way:
+        sources.refuse(path, f"needs one of {', '.join(WAYS)}, and no more than one")
+    if tool.way in {"command", "agent"} and tool.description is None:
+        sources.refuse(path, f"with '{tool.way}' needs a 'description': what models are told")
+    for key, ways in OF_WAYS.items():
+        is_given = sources.origins[dotted((*path, key))] != "default"
+        if is_given and tool.way not in ways:
+            sources.refuse((*path, key), f"is for {' and '.join(ways)}, and this is '{tool.way}'")
+    return tool
+
+
+def _check_tools(
+    sources: Sources,
+    engine: EngineSettings,
+    agents: Mapping[str, AgentSettings],
+    tools: Mapping[str, ToolSettings],
+) -> None:
+    """Refuse names of tools that there are not."""
+    sources.part(partial(_check_named, sources, ("engine", "tools"), engine.tools, tools))
+    for name, agent in agents.items():
+        path = ("agents", name, "tools")
+        sources.part(partial(_check_named, sources, path, agent.tools or (), tools))
+
+
+def _check_named(
+    sources: Sources, path: KeyPath, named: Sequence[str], tools: Mapping[str, ToolSettings]
+) -> None:
+    for name in named:
+        if ":" not in name and name not in tools:
+            hint = nearest(name, tools) if tools else "Write a section [tools.NAME]."
+            sources.refuse(path, f"'{name}' is none of [tools]. {hint}")

@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Struct, structs
 
 from carnet.config import readers as read
-from carnet.config.engine import EngineSettings
+from carnet.config.engine import DEFAULT_MEMBERS, EngineSettings, ToolSettings, tool_names
 from carnet.config.limits import Limits
 from carnet.config.readers import SecretRef
 from carnet.core.call import Price
@@ -24,15 +24,6 @@ MIN_LEASE = 2  # seconds: it is renewed each third of it, and looked at each sec
 LATER_KINDS = ("a2a", "conversation")
 DIALECTS = ("tangle", "samvad")  # what peers may be listed with, by the rows of `wire.dialects`
 LATER_DIALECTS = ("a2a", "engine_chat", "agents_api", "openai")
-# Members that say how a model answers, and nothing of where, by whom or on whose account.
-DEFAULT_MEMBERS = (
-    *("frequency_penalty", "function_call", "functions", "logit_bias", "logprobs"),
-    *("max_completion_tokens", "max_tokens", "min_p", "n", "parallel_tool_calls"),
-    *("presence_penalty", "reasoning_effort", "repetition_penalty", "response_format", "seed"),
-    *("stop", "temperature", "tool_choice", "tools", "top_k", "top_logprobs", "top_p"),
-    "verbosity",
-)
-
 SignatureForm = Literal["auto", "samvad", "rfc9421", "carnet"]
 _FORM_HELP = (
     "samvad: how calls to it are signed; auto finds out by what it publishes and remembers."
@@ -229,6 +220,9 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         "openai, engine: whether callers' system messages pass, after the one of 'system'; "
         "without one they do.",
     ] = False
+    tools: Annotated[
+        tuple[str, ...] | None, tool_names(), "engine: what its model may use, if not as [engine]."
+    ] = None
     pass_members: Annotated[
         tuple[str, ...],
         read.members(),
@@ -342,6 +336,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     outbox: OutboxSettings
     inbox: InboxSettings
     engine: EngineSettings
+    tools: dict[str, ToolSettings]
     log: LogSettings
     limits: Limits
     source: Path  # carnet.toml
@@ -394,4 +389,8 @@ SECTIONS: dict[str, type[Struct]] = {
     "log": LogSettings,
     "limits": Limits,
 }
-FAMILIES: dict[str, type[Struct]] = {"agents": AgentSettings, "peers": PeerSettings}
+FAMILIES: dict[str, type[Struct]] = {
+    "agents": AgentSettings,
+    "peers": PeerSettings,
+    "tools": ToolSettings,
+}

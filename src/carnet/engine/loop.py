@@ -28,7 +28,7 @@ from carnet.engine.toolbox import Toolbox, ToolRun, ToolTurn
 from carnet.errors import CarnetError, ProviderError
 from carnet.ports.engine.loop import LoopTurn
 from carnet.ports.engine.model import LanguageModel, ModelAsk
-from carnet.ports.engine.tools import LoopTool
+from carnet.ports.engine.tools import LoopTool, ToolSource
 from carnet.wire.dialects.engine_chat.refusals import (
     BUDGET_EXCEEDED,
     TOO_MANY_ITERATIONS,
@@ -57,17 +57,19 @@ class AgentLoop:
         model: LanguageModel,
         tools: Sequence[LoopTool] = (),
         *,
+        sources: Sequence[ToolSource] = (),
         bounds: LoopBounds = UNBOUNDED,
     ) -> None:
-        """Ask this model, with these tools."""
+        """Ask this model, with these tools and those that `sources` have."""
         self._model = model
-        self._toolbox = Toolbox(tools)
+        self._toolbox = Toolbox(tools, sources)
         self._bounds = bounds
 
     async def __call__(self, turn: LoopTurn, sink: Sink, /) -> Done | Waiting:
         """Answer one request."""
-        run = _LoopRun(self._model, self._toolbox, self._bounds, turn, sink)
         try:
+            toolbox = await self._toolbox.now()
+            run = _LoopRun(self._model, toolbox, self._bounds, turn, sink)
             return await run.go()
         except CarnetError as error:
             end = end_of(error)
@@ -92,7 +94,6 @@ class _LoopRun:
         self._turn = turn
         self._sink = sink
         request = turn.request
-        self._offered = toolbox.offered(turn.actor)
         self._tools = ToolRun(
             toolbox,
             ToolTurn(
@@ -129,6 +130,9 @@ class _LoopRun:
     async def _resume(self) -> Waiting | None:
         """Run what was approved of the calls that were sent without a result."""
         messages, resolved = self._turn.request.messages, self._turn.resolved
+        for message in messages:
+            for call in message.tool_calls:
+                self._tools.look(call)
         approved = [call for call in unanswered(messages) if call.id in resolved]
         outcomes = await self._tools.use(approved)
         self._messages = completed(messages, outcomes.results)
@@ -151,7 +155,7 @@ class _LoopRun:
         passing = CompletionSink(self._sink, place)
         ask = ModelAsk(
             messages=tuple(self._messages),
-            tools=self._offered,
+            tools=self._tools.offered,
             correlation=self._turn.request.correlation,
         )
         is_new = False

@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from carnet.assembly.agents.functions import load_agent
 from carnet.assembly.agents.loop import build_loop
 from carnet.assembly.agents.peers import Elsewhere, bounds_of
+from carnet.assembly.agents.tools import ToolServers
 from carnet.config import AgentSettings, SecretRef, Settings, resolve_secret
 from carnet.config.engine import IN_PROCESS
 from carnet.config.file import NEEDS
@@ -50,6 +51,7 @@ class Parts(Struct, frozen=True, kw_only=True, eq=False):
     steps: Steps
     progress: Progress
     people: People | None = None  # whose names an agent loop is given
+    servers: ToolServers = field(default_factory=ToolServers)  # that agent loops use tools of
 
     def secret(self, ref: SecretRef | None, key: str) -> Secret | None:
         """A secret that the section of an agent points at."""
@@ -156,7 +158,7 @@ def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
     passing = Passing.of((), system=agent.system is None or agent.caller_system)
     engine: Engine
     if settings.engine.listen == IN_PROCESS:
-        engine = build_loop(settings, client.http, client.ids)
+        engine = build_loop(settings, client.http, client.ids, parts.servers, tools=agent.tools)
     else:
         address = EngineAddress(
             url=settings.engine.listen, domain=settings.gateway.domain, seconds=agent.timeout

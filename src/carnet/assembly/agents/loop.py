@@ -1,26 +1,33 @@
 """From settings to an agent loop: its model, its tools, what one answer may take."""
 
-from carnet.assembly.agents.functions import load
+from collections.abc import Sequence
+
 from carnet.assembly.agents.peers import bounds_of
+from carnet.assembly.agents.tools import ToolServers, build_tools
 from carnet.config import Settings, resolve_secret
 from carnet.engine.loop import AgentLoop, LoopBounds
 from carnet.errors import ConfigInvalid
 from carnet.ports.engine.model import LanguageModel
-from carnet.ports.engine.tools import LoopTool
 from carnet.ports.world.clock import Ids
 from carnet.ports.world.http_client import HttpClient
 from carnet.runtime.agents.chat_model import ChatModel
 from carnet.runtime.agents.remote import RemoteEndpoint
-from carnet.runtime.tools.function import FunctionTool
 from carnet.wire.dialects.openai import COMPLETIONS, MODEL
-from carnet.wire.dialects.openai.members import EVERY
 
 
-def build_loop(settings: Settings, http: HttpClient, ids: Ids) -> AgentLoop:
-    """The loop of the `[engine]` section."""
+def build_loop(
+    settings: Settings,
+    http: HttpClient,
+    ids: Ids,
+    servers: ToolServers,
+    *,
+    tools: Sequence[str] | None = None,
+) -> AgentLoop:
+    """The loop of the `[engine]` section, with the tools of an agent where it names its own."""
     engine = settings.engine
     bounds = LoopBounds(max_iterations=engine.max_iterations, max_tokens=engine.max_tokens)
-    return AgentLoop(build_model(settings, http, ids), build_tools(settings), bounds=bounds)
+    model, used = build_model(settings, http, ids), build_tools(settings, http, servers, tools)
+    return AgentLoop(model, used.tools, sources=used.sources, bounds=bounds)
 
 
 def build_model(settings: Settings, http: HttpClient, ids: Ids) -> LanguageModel:
@@ -40,36 +47,3 @@ def build_model(settings: Settings, http: HttpClient, ids: Ids) -> LanguageModel
         codec=MODEL,
     )
     return ChatModel(http, endpoint, retries=engine.retries, fraction=ids.fraction)
-
-
-def build_tools(settings: Settings) -> list[LoopTool]:
-    """The tools of the configuration, each used by who may."""
-    key = "engine.tools"
-    ask_before = frozenset(settings.engine.ask_before)
-    tools = [
-        _tool(load(target, settings.base, key=key), ask_before) for target in settings.engine.tools
-    ]
-    names = [tool.definition.name for tool in tools]
-    if len(set(names)) < len(names):
-        raise ConfigInvalid(key=key, reason="names two tools alike; a model tells them by name")
-    unknown = ask_before - {*names, EVERY}
-    if unknown:
-        reason = f"names no tool: {', '.join(sorted(unknown))}"
-        raise ConfigInvalid(key="engine.ask_before", reason=reason)
-    return tools
-
-
-def _tool(found: object, ask_before: frozenset[str]) -> LoopTool:
-    if not callable(found):
-        raise ConfigInvalid(key="engine.tools", reason=f"{found!r} is not a function")
-    try:
-        function = FunctionTool(found)
-    except TypeError as error:
-        raise ConfigInvalid(key="engine.tools", reason=str(error)) from None
-    definition = function.definition
-    return LoopTool(
-        definition=definition,
-        use=function,
-        permission=f"tool:{definition.name}",
-        approval="always" if {definition.name, EVERY} & ask_before else "never",
-    )

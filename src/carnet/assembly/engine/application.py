@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from carnet.assembly.agents.loop import build_loop
+from carnet.assembly.agents.tools import ToolServers
 from carnet.auth.middleware import Auth, BearerVerifier, TokenVerifier
 from carnet.config import Settings
 from carnet.engine.endpoint import EngineEndpoint, refuse
@@ -19,6 +20,7 @@ class RunningEngine(Struct, frozen=True, kw_only=True, eq=False):
 
     app: Application
     endpoint: EngineEndpoint
+    servers: ToolServers
 
 
 def build_engine(
@@ -31,8 +33,9 @@ def build_engine(
     engine: Engine | None = None,
 ) -> RunningEngine:
     """The loop of the configuration, or the one that is given in its place, behind Auth."""
+    servers = ToolServers()
     if engine is None:
-        engine = build_loop(settings, http, ids)
+        engine = build_loop(settings, http, ids, servers)
     endpoint = EngineEndpoint(engine, max_bytes=settings.limits.chat_body_bytes)
     auth = Auth(
         endpoint,
@@ -47,4 +50,4 @@ def build_engine(
         failures=Failures(settings.limits.auth_failures),
         clock=clock,
     )
-    return RunningEngine(app=auth, endpoint=endpoint)
+    return RunningEngine(app=auth, endpoint=endpoint, servers=servers)

@@ -72,8 +72,11 @@ async def _serve(
         async with opened(settings) as store:
             await store.start()
             running = build_engine(settings, store, http, clock, ids, engine=engine)
-            listen(sockets)
-            await _listen(settings, sockets, process, running, on_listening)
+            try:
+                listen(sockets)
+                await _listen(settings, sockets, process, running, on_listening)
+            finally:
+                await running.servers.close()
     finally:
         await http.close()
     logger.info("stopped")

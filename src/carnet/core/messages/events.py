@@ -49,6 +49,7 @@ class ToolCall(Struct, frozen=True, tag="tool_call", array_like=True):
     arguments: str
     index: int = 0
     is_own: bool = False  # the agent has it run itself: it is shown, and nobody else is to
+    label: str = ""  # what it does, in words for people
 
 
 class ToolResult(Struct, frozen=True, tag="tool_result", array_like=True):

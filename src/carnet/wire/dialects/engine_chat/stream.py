@@ -43,6 +43,7 @@ from carnet.wire.grammar.sse import MAX_EVENT_BYTES, SseEvent, SseReader
 MOST_OPEN: Final = 128  # calls without a result
 MOST_TOKENS: Final = 10**12  # of one answer: beyond it a count is a mistake
 MOST_REASON: Final = 64  # characters
+MOST_LABEL: Final = 200  # characters of what people are shown of a call
 MOST_WORDS: Final = 1000  # of the message of an error, that are kept
 
 _UNREADABLE: Final = (ValueError, RecursionError)  # what decoders raise
@@ -60,6 +61,7 @@ class _Call(Struct, gc=False):
     name: str
     arguments: dict[str, Any] | None = None
     input: dict[str, Any] | None = None
+    label: str = ""
 
 
 class _Result(Struct, gc=False):
@@ -155,7 +157,8 @@ class EngineReader:
         if call.id in self._calls or len(self._calls) == MOST_OPEN:
             raise ProviderError("two tool calls have one id, or there are too many")
         written, index = json.write_text(arguments), len(self._calls)
-        read = ToolCall(call.id, call.name, written, index, is_own=True)
+        label = call.label[:MOST_LABEL] if call.label.isprintable() else ""
+        read = ToolCall(call.id, call.name, written, index, is_own=True, label=label)
         self._calls[call.id] = read
         return read
 
@@ -213,7 +216,7 @@ def approval_of(call: ToolCall) -> Interrupt:
     more: dict[str, Any] = {"tool": call.name, "arguments": json.read(call.arguments.encode())}
     if len(json.write(more)) > MOST_DATA_BYTES:
         del more["arguments"]
-    message = f"The tool {call.name} is to be run."
+    message = call.label or f"The tool {call.name} is to be run."
     return Interrupt(kind="approval", id=call.id, message=message, more=more)
 
 

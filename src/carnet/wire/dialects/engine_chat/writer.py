@@ -87,7 +87,8 @@ class EngineWriter:
         self._open.add(call.id)
         # Arguments that are no object are told to the model as an error; there are none to show.
         arguments = arguments_of(call) or {}
-        return _frame(TOOL_CALL, {"id": call.id, "name": call.name, "arguments": arguments})
+        data = {"id": call.id, "name": call.name, "arguments": arguments}
+        return _frame(TOOL_CALL, data | {"label": call.label} if call.label else data)
 
     def _result(self, result: ToolResult) -> bytes:
         if result.id not in self._open:
