@@ -28,9 +28,9 @@ from carnet.core.messages.events import ToolCall, ToolResult
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Sink
 from carnet.core.messages.parameters import Tool
-from carnet.engine.display import approved, is_long, shown
 from carnet.engine.history import marked
-from carnet.engine.search import DEFINITION, FIND_TOOLS, matching, told
+from carnet.engine.tools.display import approved, is_long, shown
+from carnet.engine.tools.search import DEFINITION, FIND_TOOLS, matching, told
 from carnet.errors import Cancelled, CarnetError, Ours, ShuttingDown, ToolUnusable
 from carnet.ports.engine.tools import LoopTool, Once, ToolFailed, ToolSource, ToolUse
 from carnet.wire.dialects.engine_chat.actor import EngineActor
@@ -105,11 +105,16 @@ class Toolbox:
 
     def offered(self, actor: EngineActor, found: Collection[str] = ()) -> tuple[Tool, ...]:
         """Those that a model is told of: what the actor may use, and of the rest what was found."""
-        usable = [tool for tool in self._tools.values() if _may(actor, tool)]
+        usable = [tool for tool in self.tools if _may(actor, tool)]
         sent = [tool for tool in usable if tool.is_always_sent or tool.definition.name in found]
         if any(not tool.is_always_sent for tool in usable):
             sent.append(self._find)
         return tuple([tool.definition for tool in sent])
+
+    @property
+    def tools(self) -> tuple[LoopTool, ...]:
+        """All of them."""
+        return tuple(self._tools.values())
 
     def find(self, name: str) -> LoopTool | None:
         """The tool of that name."""
@@ -117,7 +122,7 @@ class Toolbox:
 
     def search(self, arguments: Mapping[str, Any], actor: EngineActor) -> list[LoopTool]:
         """Of the tools that are not always sent those that fit, and that the actor may use."""
-        more = [tool for tool in self._tools.values() if not tool.is_always_sent]
+        more = [tool for tool in self.tools if not tool.is_always_sent]
         return matching([tool for tool in more if _may(actor, tool)], arguments)
 
     async def _found(self, use: ToolUse, /) -> object:
