@@ -51,11 +51,9 @@ async def server(request: pytest.FixtureRequest) -> AsyncIterator[McpServer]:
         async with asked(lambda: connect_process(in_a_process())) as made:
             yield made
         return
-    http, as_json = EgressClient(), request.param == "http-json"
-    async with (
-        mcp_server.serving(json_response=as_json) as url,
-        asked(partial(to, http, url)) as made,
-    ):
+    http = EgressClient()
+    serving = mcp_server.serving(json_response=request.param == "http-json")
+    async with serving as url, asked(partial(to, http, url)) as made:
         yield made
     await http.close()
 
