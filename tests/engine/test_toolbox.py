@@ -13,7 +13,7 @@ from carnet.core.people.identity import Ceiling
 from carnet.engine import toolbox
 from carnet.engine.history import marked
 from carnet.engine.toolbox import MOST_AT_ONCE, MOST_OUTPUT, Toolbox
-from carnet.engine.tools.display import MOST_ARGUMENTS
+from carnet.engine.tools.display import CANNOT_OPEN, MOST_ARGUMENTS
 from carnet.errors import (
     CarnetError,
     PaymentRequired,
@@ -23,6 +23,7 @@ from carnet.errors import (
     ToolUnusable,
 )
 from carnet.ports.engine.tools import LoopTool, ToolFailed, ToolUse
+from carnet.stores.secrets.seal import WordSeal, draw_key
 from carnet.wire.dialects.engine_chat import EngineWriter
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.grammar.sse import MAX_EVENT_BYTES
@@ -343,3 +344,28 @@ async def test_a_server_that_cannot_be_asked_leaves_the_other_tools() -> None:
     assert now.find("look") is mine
     server.is_there = False
     assert [each.name for each in (await box.now()).offered(NOBODY)] == ["look"]
+
+
+async def test_what_is_hidden_is_sealed_where_a_call_comes_back_by_other_hands() -> None:
+    given: list[object] = []
+
+    async def login(use: ToolUse) -> str:
+        given.append(use.arguments)
+        return "in"
+
+    seal = WordSeal(draw_key())
+    tools = [tool("login", login, approval="always", hidden=frozenset({"password"}))]
+    first = Scene([call("a", "login", '{"password":"pw-1"}')], tools=tools, seal=seal)
+    assert isinstance(await first.run(), Waiting)
+    (asked,) = first.events
+    assert isinstance(asked, ToolCall)
+    assert "pw-1" not in asked.arguments
+    back = (Message.user("Hi"), Message("assistant", ("",), tool_calls=(asked,)))
+    second = Scene(["So."], tools=tools, seal=seal)
+    await second.run(*back, resolved={"a": YES})
+    assert given == [{"password": "pw-1"}]
+    # For somebody else it is not opened, and nothing is run.
+    third = Scene(["So."], tools=tools, seal=seal)
+    await third.run(*back, resolved={"a": YES}, actor=EngineActor("eve", Ceiling(allow=None)))
+    assert third.events[1] == ToolResult("a", "error", CANNOT_OPEN)
+    assert len(given) == 1

@@ -28,7 +28,7 @@ from carnet.engine.toolbox import Toolbox, ToolRun, ToolTurn
 from carnet.errors import CarnetError, ProviderError
 from carnet.ports.engine.loop import LoopTurn
 from carnet.ports.engine.model import LanguageModel, ModelAsk
-from carnet.ports.engine.tools import LoopTool, ToolSource
+from carnet.ports.engine.tools import HiddenSeal, LoopTool, ToolSource
 from carnet.wire.dialects.engine_chat.refusals import (
     BUDGET_EXCEEDED,
     TOO_MANY_ITERATIONS,
@@ -59,8 +59,13 @@ class AgentLoop:
         *,
         sources: Sequence[ToolSource] = (),
         bounds: LoopBounds = UNBOUNDED,
+        seal: HiddenSeal | None = None,
     ) -> None:
-        """Ask this model, with these tools and those that `sources` have."""
+        """Ask this model, with these tools and those that `sources` have.
+
+        `seal` is for what is hidden in calls, where those that wait come back by other hands.
+        """
+        self._seal = seal
         self._model = model
         self._toolbox = Toolbox(tools, sources)
         self._bounds = bounds
@@ -69,7 +74,7 @@ class AgentLoop:
         """Answer one request."""
         try:
             toolbox = await self._toolbox.now()
-            run = _LoopRun(self._model, toolbox, self._bounds, turn, sink)
+            run = _LoopRun(self._model, toolbox, self._bounds, turn, sink, self._seal)
             return await run.go()
         except CarnetError as error:
             end = end_of(error)
@@ -88,6 +93,7 @@ class _LoopRun:
         bounds: LoopBounds,
         turn: LoopTurn,
         sink: Sink,
+        seal: HiddenSeal | None,
     ) -> None:
         self._model = model
         self._bounds = bounds
@@ -101,6 +107,7 @@ class _LoopRun:
                 correlation=request.correlation,
                 resolved=turn.resolved,
                 once=turn.once,
+                seal=seal,
             ),
             sink,
         )
@@ -134,7 +141,7 @@ class _LoopRun:
             for call in message.tool_calls:
                 self._tools.look(call)
         approved = [call for call in unanswered(messages) if call.id in resolved]
-        outcomes = await self._tools.use(approved)
+        outcomes = await self._tools.go_on(approved)
         self._messages = completed(messages, outcomes.results)
         return _waiting(outcomes.waiting)
 

@@ -23,16 +23,24 @@ from collections.abc import Awaitable, Collection, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from carnet.core.messages.events import ToolCall, ToolResult
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Sink
 from carnet.core.messages.parameters import Tool
 from carnet.engine.history import marked
-from carnet.engine.tools.display import approved, is_long, shown
+from carnet.engine.tools.display import CANNOT_OPEN, Cover, approved, is_long, shown
 from carnet.engine.tools.search import DEFINITION, FIND_TOOLS, matching, told
 from carnet.errors import Cancelled, CarnetError, Ours, ShuttingDown, ToolUnusable
-from carnet.ports.engine.tools import LoopTool, Once, ToolFailed, ToolSource, ToolUse
+from carnet.ports.engine.tools import (
+    HiddenSeal,
+    LoopTool,
+    Once,
+    ToolFailed,
+    ToolSource,
+    ToolUse,
+)
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.dialects.engine_chat.request import arguments_of, is_name
 from carnet.wire.dialects.engine_chat.writer import words_of
@@ -68,6 +76,7 @@ class ToolTurn(Struct, frozen=True, kw_only=True):
     correlation: str
     resolved: Mapping[str, Resolution]  # by the ids of calls
     once: Once
+    seal: HiddenSeal | None = None  # for what is hidden in calls that come back
 
 
 class Outcomes(Struct, frozen=True):
@@ -140,6 +149,8 @@ class ToolRun:
         self._made: Counter[bytes] = Counter()
         self._places = asyncio.Semaphore(MOST_AT_ONCE)
         self._found: set[str] = set()  # names of tools that the model has looked for
+        self._cover = Cover(turn.actor.id, turn.seal)
+        self._lost: set[str] = set()  # calls in which something is hidden for good
 
     @property
     def offered(self) -> tuple[Tool, ...]:
@@ -152,9 +163,23 @@ class ToolRun:
             found = self._toolbox.search(arguments_of(call) or {}, self._turn.actor)
             self._found |= {tool.definition.name for tool in found}
 
+    async def go_on(self, calls: Sequence[ToolCall]) -> Outcomes:
+        """Run calls that came back, since somebody has approved them."""
+        return await self.use([self._opened(call) for call in calls])
+
+    def _opened(self, call: ToolCall) -> ToolCall:
+        """A call with what was hidden in it; without any where that cannot be opened."""
+        try:
+            arguments = self._cover.find(call, arguments_of(call) or {})
+        except ValueError:
+            self._lost.add(call.id)
+            return call
+        return replace(call, arguments=json.write_text(arguments))
+
     async def use(self, calls: Sequence[ToolCall]) -> Outcomes:
         """Run the calls of one answer; raises what ends the turn."""
-        seen = {call.id: shown(call, self._toolbox.find(call.name)) for call in calls}
+        find, cover = self._toolbox.find, self._cover
+        seen = {call.id: shown(call, find(call.name), cover) for call in calls}
         for call in seen.values():
             await self._sink.write(call)
         begun = [(call, self._begin(call)) for call in calls]
@@ -224,8 +249,8 @@ class ToolRun:
             return _Outcome("denied", NOT_ALLOWED)
         if arguments is None:
             return _Outcome("error", NOT_AN_OBJECT)
-        if is_long(call):
-            return _Outcome("error", TOO_LONG)
+        if is_long(call) or call.id in self._lost:
+            return _Outcome("error", TOO_LONG if is_long(call) else CANNOT_OPEN)
         name = json.canonical([call.name, arguments])
         self._made[name] += 1
         return _Outcome("error", REPEATED) if self._made[name] > MOST_REPEATED else None

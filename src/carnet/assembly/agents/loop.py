@@ -8,6 +8,7 @@ from carnet.config import Settings, resolve_secret
 from carnet.engine.loop import AgentLoop, LoopBounds
 from carnet.errors import ConfigInvalid
 from carnet.ports.engine.model import LanguageModel
+from carnet.ports.engine.tools import HiddenSeal
 from carnet.ports.world.clock import Ids
 from carnet.ports.world.http_client import HttpClient
 from carnet.runtime.agents.chat_model import ChatModel
@@ -22,12 +23,13 @@ def build_loop(
     servers: ToolServers,
     *,
     tools: Sequence[str] | None = None,
+    seal: HiddenSeal | None = None,
 ) -> AgentLoop:
     """The loop of the `[engine]` section, with the tools of an agent where it names its own."""
     engine = settings.engine
     bounds = LoopBounds(max_iterations=engine.max_iterations, max_tokens=engine.max_tokens)
     model, used = build_model(settings, http, ids), build_tools(settings, http, servers, tools)
-    return AgentLoop(model, used.tools, sources=used.sources, bounds=bounds)
+    return AgentLoop(model, used.tools, sources=used.sources, bounds=bounds, seal=seal)
 
 
 def build_model(settings: Settings, http: HttpClient, ids: Ids) -> LanguageModel:

@@ -35,7 +35,7 @@ def build_engine(
     """The loop of the configuration, or the one that is given in its place, behind Auth."""
     servers = ToolServers()
     if engine is None:
-        engine = build_loop(settings, http, ids, servers)
+        engine = build_loop(settings, http, ids, servers, seal=store.word_seal)
     endpoint = EngineEndpoint(engine, max_bytes=settings.limits.chat_body_bytes)
     auth = Auth(
         endpoint,

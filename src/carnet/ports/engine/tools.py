@@ -60,6 +60,16 @@ class LoopTool(Struct, frozen=True, kw_only=True, eq=False):
         return self.approval == "always" or (self.approval == "write" and self.writes)
 
 
+class HiddenSeal(Protocol):
+    """Seals what is hidden where it must pass through other hands."""
+
+    def seal(self, word: str, /, *, label: str) -> str:
+        """The sealed form of a word."""
+
+    def open(self, sealed: str, /, *, label: str) -> str:
+        """The word again; ValueError for what was not sealed by us for this label."""
+
+
 class ToolSource(Protocol):
     """Has tools that are known only when it is asked: a server."""
 

@@ -44,6 +44,8 @@ MOST_OPEN: Final = 128  # calls without a result
 MOST_TOKENS: Final = 10**12  # of one answer: beyond it a count is a mistake
 MOST_REASON: Final = 64  # characters
 MOST_LABEL: Final = 200  # characters of what people are shown of a call
+HIDDEN: Final = "***"  # what people are shown of an argument that nobody is to see
+SEALED: Final = "sealed:"  # what such an argument begins with where the loop must find it again
 MOST_WORDS: Final = 1000  # of the message of an error, that are kept
 
 _UNREADABLE: Final = (ValueError, RecursionError)  # what decoders raise
@@ -213,11 +215,17 @@ class EngineReader:
 
 def approval_of(call: ToolCall) -> Interrupt:
     """What a person is asked for a tool call; arguments too long to be kept are left out."""
-    more: dict[str, Any] = {"tool": call.name, "arguments": json.read(call.arguments.encode())}
+    given = json.read_object(call.arguments.encode())
+    arguments = {name: HIDDEN if _is_sealed(value) else value for name, value in given.items()}
+    more: dict[str, Any] = {"tool": call.name, "arguments": arguments}
     if len(json.write(more)) > MOST_DATA_BYTES:
         del more["arguments"]
     message = call.label or f"The tool {call.name} is to be run."
     return Interrupt(kind="approval", id=call.id, message=message, more=more)
+
+
+def _is_sealed(value: object) -> bool:
+    return isinstance(value, str) and value.startswith(SEALED)
 
 
 def _read_text(delta: _Delta, events: list[Event]) -> None:
