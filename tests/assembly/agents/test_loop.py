@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from carnet.assembly.agents.loop import build_loop, build_tools
+from carnet.assembly.agents.loop import build_loop
+from carnet.assembly.agents.tools import ToolServers
 from carnet.config import Settings, load
 from carnet.errors import ConfigInvalid
 from carnet.runtime.egress.client import EgressClient
@@ -29,21 +30,6 @@ def settings(folder: Path, engine: str) -> Settings:
     (folder / "loop_tools.py").write_text(TOOLS)
     (folder / "carnet.toml").write_text(f"[engine]\n{engine}\n")
     return load(folder / "carnet.toml", {})
-
-
-def test_tools_are_found_beside_the_configuration_and_each_has_its_permission(
-    tmp_path: Path,
-) -> None:
-    given = 'tools = ["loop_tools:look", "loop_tools:send"]\nask_before = ["send"]'
-    look, send = build_tools(settings(tmp_path, given))
-    assert (look.definition.name, look.permission, look.needs_approval) == (
-        "look",
-        "tool:look",
-        False,
-    )
-    assert (send.permission, send.needs_approval) == ("tool:send", True)
-    every = build_tools(settings(tmp_path, given.replace('["send"]', '["*"]')))
-    assert [tool.needs_approval for tool in every] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +58,7 @@ async def test_what_cannot_be_used_is_named_by_its_key(
     http = EgressClient()
     try:
         with pytest.raises(ConfigInvalid) as found:
-            build_loop(settings(tmp_path, engine), http, FakeIds())
+            build_loop(settings(tmp_path, engine), http, FakeIds(), ToolServers())
     finally:
         await http.close()
     assert found.value.facts["key"] == key

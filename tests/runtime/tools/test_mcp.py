@@ -31,11 +31,11 @@ class Pages:
         self.starts += 1
         if self.is_broken:
             raise OSError("no such program")
-        self.gone.clear()
+        gone = self.gone = asyncio.Event()
         try:
             yield self
         finally:
-            self.gone.set()
+            gone.set()
 
     async def tools(self) -> list[ServerTool]:
         self.listed += 1
@@ -57,6 +57,10 @@ class Pages:
             self.gone.set()
             raise ServerLost
         return f"{name} {arguments}"
+
+    @property
+    def is_over(self) -> bool:
+        return self.gone.is_set()
 
     async def ended(self) -> None:
         await self.gone.wait()
@@ -118,7 +122,6 @@ async def test_one_that_has_ended_is_started_by_the_next_use() -> None:
     with pytest.raises(ToolFailed, match=LOST):
         await read.use(used())
     pages.is_lost = False
-    await asyncio.sleep(0)
     assert await read.use(used()) == "read {}"
     assert pages.starts == 2
     await server.close()

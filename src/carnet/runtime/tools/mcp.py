@@ -31,8 +31,8 @@ from carnet.ports.engine.tools import LoopTool, ToolFailed, ToolUse
 
 logger = logging.getLogger("carnet.engine")
 
-START_SECONDS: Final = 20.0  # for a server to start and to tell its tools
-PAUSE_SECONDS: Final = 10.0  # before one that could not be started is tried again
+START_SECONDS: Final = 60.0  # for a server to start and to tell its tools
+PAUSE_SECONDS: Final = 30.0  # before one that could not be started is tried again
 FRESH_SECONDS: Final = 60.0  # after which its tools are asked for again
 MOST_TOOLS: Final = 256  # of one server
 MOST_PAGES: Final = 64  # in which it tells them
@@ -66,8 +66,12 @@ class ServerSession(Protocol):
     async def call(self, name: str, arguments: dict[str, Any]) -> str:
         """What a tool of it gave; ToolFailed, ServerLost, or ToolUnusable if it was not asked."""
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+
     async def ended(self) -> None:
-        """Wait until it has ended."""
+        """Wait until it has."""
 
 
 Connect = Callable[[], AbstractAsyncContextManager[ServerSession]]
@@ -102,7 +106,7 @@ class McpServer:
         self._only = frozenset(only)
         self._ask_before = ask_before
         self._trusts = trusts
-        self._keeping: asyncio.Task[None] | None = None
+        self._keeping: set[asyncio.Task[None]] = set()  # the last of them holds it open
         self._ready: asyncio.Future[ServerSession] | None = None
         self._listed: list[LoopTool] | None = None
         self._listed_at = 0.0
@@ -127,8 +131,8 @@ class McpServer:
 
     async def close(self) -> None:
         """End it."""
-        task, self._keeping, self._ready = self._keeping, None, None
-        if task is not None:
+        self._ready = None
+        for task in list(self._keeping):
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
@@ -167,16 +171,17 @@ class McpServer:
 
     async def _session(self) -> ServerSession:
         """The server, started where it is not there; ToolUnusable where it cannot be."""
-        if self._keeping is None or self._keeping.done():
+        ready = self._ready
+        if ready is None or (ready.done() and (ready.exception() or ready.result().is_over)):
             loop = asyncio.get_running_loop()
             if loop.time() < self._refused_until:
                 raise ToolUnusable(f"the server of {self._name} could not be started just now")
-            ready: asyncio.Future[ServerSession] = loop.create_future()
+            ready = self._ready = loop.create_future()
             # In a context of its own: it outlives the turn that needed it first.
-            self._keeping = loop.create_task(self._keep(ready), context=contextvars.Context())
-            self._ready = ready
-        assert self._ready is not None  # noqa: S101  it is set beside the task
-        return await asyncio.shield(self._ready)
+            task = loop.create_task(self._keep(ready), context=contextvars.Context())
+            self._keeping.add(task)
+            task.add_done_callback(self._keeping.discard)
+        return await asyncio.shield(ready)
 
     async def _keep(self, ready: "asyncio.Future[ServerSession]") -> None:
         """Start it, and hold it open until it ends."""

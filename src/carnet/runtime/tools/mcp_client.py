@@ -91,8 +91,13 @@ class McpSession:
             raise ToolFailed(text)
         return text
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self._gone.is_set()
+
     async def ended(self) -> None:
-        """Wait until it has ended."""
+        """Wait until it has."""
         await self._gone.wait()
 
     def _failure(self, error: MCPError | ValidationError) -> Exception:
@@ -169,18 +174,18 @@ async def _streams(
 
 async def _take(process: Process, incoming: Incoming, gone: asyncio.Event) -> None:
     assert process.stdout is not None  # noqa: S101  it was started with pipes
-    try:
-        async with incoming:
+    async with incoming:
+        try:
             while line := await process.stdout.readline():
                 with suppress(ValidationError):  # what is no message is none
                     message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
                     await incoming.send(SessionMessage(message))
-    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-        pass
-    except ValueError:  # a line without an end
-        logger.warning("server writes too much at once", extra={"detail": f"{process.pid}"})
-    finally:
-        gone.set()
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            pass
+        except ValueError:  # a line without an end
+            logger.warning("server writes too much at once", extra={"detail": f"{process.pid}"})
+        finally:
+            gone.set()  # before whoever waits for an answer is told that there is none
 
 
 async def _give(process: Process, outgoing: Outgoing) -> None:

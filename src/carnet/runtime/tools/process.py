@@ -11,7 +11,7 @@ import asyncio
 import os
 import shutil
 import signal
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import DEVNULL, PIPE, Process, SubprocessStreamProtocol
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -62,7 +62,10 @@ async def running(launch: Launch, *, limit: int, has_input: bool) -> AsyncIterat
     `limit` is the most that is held of a line, or of what nobody has read. OSError where it cannot
     be started.
     """
-    process = await asyncio.create_subprocess_exec(
+    loop = asyncio.get_running_loop()
+    # As asyncio does it, but for the transport, which it keeps: pipes are closed by that alone.
+    transport, protocol = await loop.subprocess_exec(
+        lambda: SubprocessStreamProtocol(limit=limit, loop=loop),
         *launch.program,
         stdin=PIPE if has_input else DEVNULL,
         stdout=PIPE,
@@ -70,12 +73,13 @@ async def running(launch: Launch, *, limit: int, has_input: bool) -> AsyncIterat
         cwd=launch.folder,
         env=dict(launch.environment),
         start_new_session=True,
-        limit=limit,
     )
+    process = Process(transport, protocol, loop)
     try:
         yield process
     finally:
         _kill(process, signal.SIGKILL)
+        transport.close()
         await _is_gone(process)
 
 
