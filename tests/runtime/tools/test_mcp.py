@@ -52,11 +52,11 @@ class Pages:
             for name in self.names
         ]
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> str:
+    async def call(self, name: str, arguments: dict[str, Any], correlation: str) -> str:
         if self.is_lost:
             self.gone.set()
             raise ServerLost
-        return f"{name} {arguments}"
+        return f"{name} {arguments} for {correlation}"
 
     @property
     def is_over(self) -> bool:
@@ -76,7 +76,7 @@ async def test_it_is_started_by_its_first_use_and_once() -> None:
     assert pages.starts == 0
     first, second = await asyncio.gather(server.tools(), server.tools())
     assert len(first) == len(second) == 2
-    assert await first[0].use(used(a=1)) == "read {'a': 1}"
+    assert await first[0].use(used(a=1)) == "read {'a': 1} for req_1"
     assert pages.starts == 1
     await server.close()
     assert pages.gone.is_set()
@@ -122,7 +122,7 @@ async def test_one_that_has_ended_is_started_by_the_next_use() -> None:
     with pytest.raises(ToolFailed, match=LOST):
         await read.use(used())
     pages.is_lost = False
-    assert await read.use(used()) == "read {}"
+    assert await read.use(used()) == "read {} for req_1"
     assert pages.starts == 2
     await server.close()
 

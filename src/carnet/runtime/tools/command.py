@@ -29,6 +29,7 @@ from carnet.wire.grammar import json
 MOST_OUTPUT: Final = 256 * 1024  # bytes of each stream that are kept
 MOST_ERRORS: Final = 4_000  # characters of what a program says of its failure
 TEXT: Final = {"type": "string"}
+CORRELATION: Final = "CARNET_CORRELATION_ID"  # the variable with the name of the request
 
 _ZERO: Final = "\0"
 _NO_MORE_OPTIONS: Final = "--"
@@ -88,7 +89,11 @@ class CommandTool:
         """Run it, and give what it wrote."""
         self._schemas.check_input("command", self._skill, use.arguments)
         program = self._template.fill(self._defaults | use.arguments)
-        launch = replace(self._launch, program=(*self._launch.program, *program[1:]))
+        launch = replace(
+            self._launch,
+            program=(*self._launch.program, *program[1:]),
+            environment={**self._launch.environment, CORRELATION: use.correlation},
+        )
         try:
             async with running(launch, limit=MOST_OUTPUT, has_input=False) as process:
                 end = await ended(process, most=MOST_OUTPUT)

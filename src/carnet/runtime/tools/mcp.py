@@ -63,7 +63,7 @@ class ServerSession(Protocol):
     async def tools(self) -> list[ServerTool]:
         """What it has; ServerLost where it is gone."""
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> str:
+    async def call(self, name: str, arguments: dict[str, Any], correlation: str) -> str:
         """What a tool of it gave; ToolFailed, ServerLost, or ToolUnusable if it was not asked."""
 
     @property
@@ -162,7 +162,7 @@ class McpServer:
     async def _use(self, name: str, use: ToolUse, /) -> object:
         session = await self._session()
         try:
-            return await session.call(name, use.arguments)
+            return await session.call(name, use.arguments, use.correlation)
         except ServerLost as lost:
             logger.warning("server lost", extra={"tool": self._name, "detail": str(lost)})
             raise ToolFailed(LOST) from None

@@ -40,6 +40,8 @@ logging.getLogger("mcp").setLevel(logging.WARNING)  # it writes arguments to its
 MOST_MESSAGE: Final = 4 * 1024 * 1024  # bytes of one message of a server
 MOST_ERROR_LINE: Final = 1_000  # characters of a line that a server writes beside its answers
 
+CORRELATION: Final = "carnet/correlation_id"  # beside a call: the name of the request
+
 _INFO: Final = types.Implementation(name="carnet", version=__version__)
 _NOT_SENT: Final = -32_098  # a code of ours: a request that never left
 _SHOWN: Final = ("content-type", "mcp-session-id")  # header fields that the package reads
@@ -78,9 +80,10 @@ class McpSession:
                 break
         return found
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> str:
+    async def call(self, name: str, arguments: dict[str, Any], correlation: str) -> str:
         """What a tool gave, as text."""
-        params = types.CallToolRequestParams(name=name, arguments=arguments)
+        meta = types.RequestParamsMeta(**{CORRELATION: correlation})  # type: ignore[typeddict-item]
+        params = types.CallToolRequestParams(name=name, arguments=arguments, _meta=meta)
         request = types.CallToolRequest(params=params)
         try:
             result = await self._client.session.send_request(request, types.CallToolResult)
