@@ -258,7 +258,7 @@ async def test_whoever_approves_sees_nothing_hidden_and_the_true_arguments_are_u
     end = await first.run(once=kept)
     assert isinstance(end, Waiting)
     assert end.interrupts[0].message == "Signing bob in"
-    assert end.interrupts[0].more["arguments"] == {"name": "bob", "password": "***"}
+    assert (end.interrupts[0].more or {})["arguments"] == {"name": "bob", "password": "***"}
     assert "pw-1" not in str((end, first.events))
     kept.again()  # as after a restart: the model is not asked again
     edited = Resolution(outcome="accepted", value={"name": "eve", "password": "***"})
@@ -291,9 +291,9 @@ async def test_tools_that_are_not_always_sent_are_found_and_then_offered() -> No
 
 async def test_what_was_found_before_in_the_same_conversation_is_offered() -> None:
     looked = Message("assistant", ("",), tool_calls=(call("a", "find_tools", '{"query":"mail"}'),))
-    told = Message("tool", ("x",), tool_call_id="a")
+    answered = Message("tool", ("x",), tool_call_id="a")
     scene = Scene(["So."], tools=[tool("mail", is_always_sent=False)])
-    await scene.run(Message.user("Hi"), looked, told)
+    await scene.run(Message.user("Hi"), looked, answered)
     assert [each.name for each in scene.model.asked[0].tools] == ["mail", "find_tools"]
 
 

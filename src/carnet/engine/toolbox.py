@@ -31,7 +31,7 @@ from carnet.core.messages.output import Sink
 from carnet.core.messages.parameters import Tool
 from carnet.engine.history import marked
 from carnet.engine.tools.display import CANNOT_OPEN, Cover, approved, is_long, shown
-from carnet.engine.tools.search import DEFINITION, FIND_TOOLS, matching, told
+from carnet.engine.tools.search import DEFINITION, FIND_TOOLS, matching, words_of_found
 from carnet.errors import Cancelled, CarnetError, Ours, ShuttingDown, ToolUnusable
 from carnet.ports.engine.tools import (
     HiddenSeal,
@@ -135,7 +135,7 @@ class Toolbox:
         return matching([tool for tool in more if _may(actor, tool)], arguments)
 
     async def _found(self, use: ToolUse, /) -> object:
-        return told(self.search(use.arguments, use.actor))
+        return words_of_found(self.search(use.arguments, use.actor))
 
 
 class ToolRun:

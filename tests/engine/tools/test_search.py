@@ -1,7 +1,7 @@
 """Tools that a model looks for: what fits a question, and in which order."""
 
 from carnet.core.messages.parameters import Tool
-from carnet.engine.tools.search import MOST_FOUND, NOTHING_FOUND, matching, told
+from carnet.engine.tools.search import MOST_FOUND, NOTHING_FOUND, matching, words_of_found
 from carnet.ports.engine.tools import LoopTool
 from tests.engine.scene import nothing
 
@@ -28,7 +28,7 @@ def test_words_of_names_count_more_than_words_of_descriptions() -> None:
 def test_a_question_that_fits_nothing_or_is_none_finds_nothing() -> None:
     assert names("weather") == names("") == names(3) == names("mai") == []
     assert matching(TOOLS, {}) == []
-    assert told([]) == NOTHING_FOUND
+    assert words_of_found([]) == NOTHING_FOUND
 
 
 def test_of_many_only_some_are_found_in_their_order() -> None:
@@ -38,4 +38,4 @@ def test_of_many_only_some_are_found_in_their_order() -> None:
 
 def test_a_model_is_told_names_and_descriptions() -> None:
     found = {"name": "send_mail", "description": "Sends a letter to somebody."}
-    assert told([MAIL]) == {"tools": [found]}
+    assert words_of_found([MAIL]) == {"tools": [found]}

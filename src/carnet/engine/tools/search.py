@@ -41,7 +41,7 @@ def matching(tools: Sequence[LoopTool], arguments: Mapping[str, Any]) -> list[Lo
     return [tool for _, tool in fitting[:MOST_FOUND]]
 
 
-def told(tools: Sequence[LoopTool]) -> object:
+def words_of_found(tools: Sequence[LoopTool]) -> object:
     """What a model is told of what was found."""
     if not tools:
         return NOTHING_FOUND

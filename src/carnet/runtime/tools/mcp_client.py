@@ -82,7 +82,7 @@ class McpSession:
 
     async def call(self, name: str, arguments: dict[str, Any], correlation: str) -> str:
         """What a tool gave, as text."""
-        meta = types.RequestParamsMeta(**{CORRELATION: correlation})  # type: ignore[typeddict-item]
+        meta: Any = {CORRELATION: correlation}
         params = types.CallToolRequestParams(name=name, arguments=arguments, _meta=meta)
         request = types.CallToolRequest(params=params)
         try:
