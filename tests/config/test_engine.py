@@ -7,6 +7,7 @@ import pytest
 from carnet.config import Settings, load
 from carnet.config.changes import changed
 from carnet.errors import ConfigInvalid
+from tests.architecture.tree import ROOT
 
 
 def settings(folder: Path, text: str) -> Settings:
@@ -27,6 +28,19 @@ def test_types_by_name_are_a_schema_whose_members_are_all_needed(tmp_path: Path)
     own = 'parameters = { type = "object", properties = { n = { type = "integer" } } }'
     schema = settings(tmp_path, text + own).tools["log"].parameters
     assert schema == {"type": "object", "properties": {"n": {"type": "integer"}}}
+
+
+def test_the_example_of_the_page_is_a_configuration(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "tools.md").read_text()
+    example = page.partition("```toml\n")[2].partition("```")[0]
+    found = settings(tmp_path, example + '[engine]\nurl = "http://127.0.0.1:8080/v1"\n')
+    ways = {name: tool.way for name, tool in found.tools.items()}
+    assert ways == {
+        "read_page": "target",
+        "history": "command",
+        "files": "mcp",
+        "tickets": "mcp_url",
+    }
 
 
 def test_a_tool_that_comes_or_changes_is_taken_over(tmp_path: Path) -> None:

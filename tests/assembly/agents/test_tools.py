@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from carnet.assembly.agents.tools import LoopTools, ToolServers, build_tools
+from carnet.assembly.agents.tools import LoopTools, Named, ToolServers, build_tools
 from carnet.config import Settings, load
 from carnet.errors import ConfigInvalid
 from carnet.ports.engine.tools import LoopTool
@@ -105,7 +106,7 @@ async def test_a_server_is_shared_by_all_who_name_it(tmp_path: Path, http: Egres
     first, second = (build_tools(given, http, servers) for _ in range(2))
     assert first.sources == second.sources
     assert list(servers.by_name) == ["pages", "web"]
-    some = build_tools(given, http, servers, ["web"])
+    some = build_tools(given, http, servers, Named(["web"], "agents.x.tools"))
     assert some.sources == (servers.by_name["web"],)
     await servers.close()
 
@@ -144,6 +145,14 @@ async def test_what_cannot_be_used_is_named_by_its_key(
         built(tmp_path, http, engine, f"[tools.x]\n{section}\n")
     assert found.value.facts["key"] == f"tools.x.{key}"
     assert says in found.value.safe_text
+
+
+async def test_a_tool_that_is_gone_when_the_file_is_read_again_is_named(
+    tmp_path: Path, http: EgressClient
+) -> None:
+    given = replace(settings(tmp_path, f'[engine]\ntools = ["peek"]\n{SECTIONS}'), tools={})
+    with pytest.raises(ConfigInvalid, match=r"'peek' is none of \[tools\] any more"):
+        build_tools(given, http, ToolServers())
 
 
 async def test_who_must_approve_is_told_of_tools_that_there_are(

@@ -58,13 +58,21 @@ class LoopTools(Struct, frozen=True, eq=False):
 Builder = Callable[[ToolParts, str, ToolSettings], LoopTool | ToolSource]
 
 
+class Named(Struct, frozen=True):
+    """The tools that an agent names, and where."""
+
+    names: Sequence[str]
+    key: str
+
+
 def build_tools(
-    settings: Settings, http: HttpClient, servers: ToolServers, named: Sequence[str] | None = None
+    settings: Settings, http: HttpClient, servers: ToolServers, named: Named | None = None
 ) -> LoopTools:
     """The tools that are named, or those of `[engine]`; each is used by who may."""
-    key, ask_before = "engine.tools", frozenset(settings.engine.ask_before)
+    ask_before = frozenset(settings.engine.ask_before)
     parts = ToolParts(settings=settings, http=http, servers=servers, ask_before=ask_before)
-    wanted = settings.engine.tools if named is None else named
+    given = named or Named(settings.engine.tools, "engine.tools")
+    wanted, key = given.names, given.key
     built = [_built(parts, name, key) for name in wanted]
     tools = tuple([each for each in built if isinstance(each, LoopTool)])
     names = [tool.definition.name for tool in tools]
@@ -87,7 +95,9 @@ def _check_asked(settings: Settings, ask_before: frozenset[str], names: Sequence
 def _built(parts: ToolParts, name: str, key: str) -> LoopTool | ToolSource:
     if ":" in name:
         return _asked(parts, LoopTool(**_function(parts, name, key)))
-    tool = parts.settings.tools[name]
+    tool = parts.settings.tools.get(name)
+    if tool is None:  # read again: what names it needs a restart, and it does not
+        raise ConfigInvalid(key=key, reason=f"'{name}' is none of [tools] any more")
     return BUILDERS[tool.way](parts, name, tool)
 
 
