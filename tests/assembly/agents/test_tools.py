@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from carnet.assembly.agents.tools import LoopTools, Named, ToolServers, build_tools
+from carnet.assembly.agents.tools import LoopTools, NamedTools, ToolServers, build_tools
 from carnet.config import Settings, load
 from carnet.errors import ConfigInvalid
 from carnet.ports.engine.tools import LoopTool
@@ -106,7 +106,7 @@ async def test_a_server_is_shared_by_all_who_name_it(tmp_path: Path, http: Egres
     first, second = (build_tools(given, http, servers) for _ in range(2))
     assert first.sources == second.sources
     assert list(servers.by_name) == ["pages", "web"]
-    some = build_tools(given, http, servers, Named(["web"], "agents.x.tools"))
+    some = build_tools(given, http, servers, NamedTools(["web"], "agents.x.tools"))
     assert some.sources == (servers.by_name["web"],)
     await servers.close()
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from carnet.assembly.agents.functions import load_agent
 from carnet.assembly.agents.loop import build_loop
 from carnet.assembly.agents.peers import Elsewhere, bounds_of
-from carnet.assembly.agents.tools import Named, ToolServers
+from carnet.assembly.agents.tools import NamedTools, ToolServers
 from carnet.config import AgentSettings, SecretRef, Settings, resolve_secret
 from carnet.config.engine import IN_PROCESS
 from carnet.config.file import NEEDS
@@ -153,7 +153,7 @@ def _samvad(parts: Parts, name: str, agent: AgentSettings) -> Built:
 
 def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
     """The loop of the `[engine]` section: in this process, or where `carnet engine` listens."""
-    tools = None if agent.tools is None else Named(agent.tools, f"agents.{name}.tools")
+    tools = None if agent.tools is None else NamedTools(agent.tools, f"agents.{name}.tools")
     settings, client = parts.settings, parts.elsewhere.client
     passing = Passing.of((), system=agent.system is None or agent.caller_system)
     engine: Engine

@@ -1,7 +1,7 @@
 """From settings to an agent loop: its model, its tools, what one answer may take."""
 
 from carnet.assembly.agents.peers import bounds_of
-from carnet.assembly.agents.tools import Named, ToolServers, build_tools
+from carnet.assembly.agents.tools import NamedTools, ToolServers, build_tools
 from carnet.config import Settings, resolve_secret
 from carnet.engine.loop import AgentLoop, LoopBounds
 from carnet.errors import ConfigInvalid
@@ -20,7 +20,7 @@ def build_loop(
     ids: Ids,
     servers: ToolServers,
     *,
-    tools: Named | None = None,
+    tools: NamedTools | None = None,
     seal: HiddenSeal | None = None,
 ) -> AgentLoop:
     """The loop of the `[engine]` section, with the tools of an agent where it names its own."""

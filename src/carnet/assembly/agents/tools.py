@@ -58,7 +58,7 @@ class LoopTools(Struct, frozen=True, eq=False):
 Builder = Callable[[ToolParts, str, ToolSettings], LoopTool | ToolSource]
 
 
-class Named(Struct, frozen=True):
+class NamedTools(Struct, frozen=True):
     """The tools that an agent names, and where."""
 
     names: Sequence[str]
@@ -66,12 +66,12 @@ class Named(Struct, frozen=True):
 
 
 def build_tools(
-    settings: Settings, http: HttpClient, servers: ToolServers, named: Named | None = None
+    settings: Settings, http: HttpClient, servers: ToolServers, named: NamedTools | None = None
 ) -> LoopTools:
     """The tools that are named, or those of `[engine]`; each is used by who may."""
     ask_before = frozenset(settings.engine.ask_before)
     parts = ToolParts(settings=settings, http=http, servers=servers, ask_before=ask_before)
-    given = named or Named(settings.engine.tools, "engine.tools")
+    given = named or NamedTools(settings.engine.tools, "engine.tools")
     wanted, key = given.names, given.key
     built = [_built(parts, name, key) for name in wanted]
     tools = tuple([each for each in built if isinstance(each, LoopTool)])

@@ -109,6 +109,21 @@ def test_a_call_without_a_result_is_what_an_approval_is_asked_for() -> None:
     assert events_of(done) == [BROKEN]
 
 
+def test_a_label_is_what_people_are_asked_and_nothing_sealed_is_shown_to_them() -> None:
+    call = ToolCall("c", "f", '{"a":"sealed:x","b":"y"}', is_own=True, label="Doing y")
+    done = frame("done", {"finish_reason": "approval_required"})
+    shown, end = events_of(EngineWriter().write([call]), done)
+    assert shown == call
+    assert isinstance(end, Waiting)
+    (asked,) = end.interrupts
+    assert asked.message == "Doing y"
+    assert asked.more == {"tool": "f", "arguments": {"a": "***", "b": "y"}}
+    for label in ("a\nb", "\x1b[2J"):  # another loop may write anything
+        (first, *_) = events_of(frame("tool-call", CALL | {"label": label}), done)
+        assert isinstance(first, ToolCall)
+        assert first.label == ""
+
+
 def test_arguments_that_are_too_long_to_be_kept_are_not_asked_about() -> None:
     call = {"id": "c", "name": "f", "arguments": {"a": "x" * 20_000}}
     stream = [frame("tool-call", call), frame("done", {"finish_reason": "approval_required"})]
