@@ -12,7 +12,7 @@ from carnet.testing.wait import until
 from tests.engine.process import EngineProcess, tool_call
 from tests.interop.engine.test_agents import Scene
 from tests.runtime.tools import mcp_server
-from tests.support.model import Model, streamed
+from tests.support.model import Answer, Model, streamed
 from tests.support.organisation import Organisation, shared_with_others
 
 TOOLS = """
@@ -34,6 +34,13 @@ def fetch(url: str) -> str:
 def weather(place: str) -> str:
     "Tells the weather of a place."
     return f"It rains in {place}."
+
+
+def count() -> str:
+    "Counts."
+    with Path("counted.txt").open("a") as counted:
+        counted.write("x")
+    return "counted"
 
 
 def send_mail(to: str) -> str:
@@ -81,7 +88,12 @@ target = "tools:send_mail"
 command = ["./gone"]
 description = "Is gone."
 """
-NAMED = '["greet", "pages", "web", "login", "tools:fetch", "weather", "send_mail", "gone"]'
+NAMED = json.dumps(
+    [
+        *("greet", "pages", "web", "login", "tools:fetch", "weather", "send_mail", "gone"),
+        "tools:count",
+    ]
+)
 
 
 @pytest.fixture(scope="module", params=["inprocess", "http"])
@@ -147,7 +159,7 @@ def test_a_program_and_servers_in_a_process_and_over_http_are_used(scene: Scene)
     assert greeted == head.format("greet") + "hello ['--', '$(id); -rf']\n"
     assert read.strip() == head.format("pages_read_page") + "The page finances says 100."
     assert news.strip() == head.format("web_read_page") + "The page news says 100."
-    names = ["greet", "login", "fetch", "send_mail", "gone"]
+    names = ["greet", "login", "fetch", "send_mail", "gone", "count"]
     served = ["pages_read_page", "pages_delete_page", "web_read_page"]
     assert offered(scene)[0] == [*names, *served, "find_tools"]
 
@@ -189,6 +201,34 @@ def test_a_hidden_argument_is_seen_by_nobody_and_used_after_a_restart(scene: Sce
     logs = [file.read_text() for file in scene.home.folder.glob("*.jsonl")]
     assert any(logs)
     assert not any("pw-4711" in text for text in logs)
+
+
+def test_what_has_run_beside_a_call_that_waits_is_not_run_again(scene: Scene) -> None:
+    calls = [
+        {"index": n, "id": f"c{n}", "type": "function", "function": function}
+        for n, function in enumerate(
+            (
+                {"name": "login", "arguments": '{"name":"eve","password":"pw-1"}'},
+                {"name": "count", "arguments": "{}"},
+            )
+        )
+    ]
+    chunks = [
+        {"choices": [{"index": 0, "delta": {"tool_calls": calls}}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
+    ]
+    text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+    both = Answer(body=text.encode(), media_type="text/event-stream")
+    scene.replies(both, streamed("Both."))
+    assert scene.ask("Both").status == 403
+    (question,) = scene.questions()
+    assert scene.answer(question["id"], outcome="accepted").status == 200
+    done = until(lambda: scene.ask("Both"), lambda reply: reply.status == 200)
+    assert done.text == "Both."
+    counted, logins = (scene.home.folder / name for name in ("counted.txt", "logins.txt"))
+    assert (counted.read_text(), logins.read_text()) == ("x", "eve pw-1\n")
+    counted.unlink()
+    logins.unlink()
 
 
 def test_an_agent_elsewhere_cannot_have_a_tool_used_that_the_caller_may_not(scene: Scene) -> None:
