@@ -6,8 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import cast
 
+import mcp_types as types
 import pytest
+from mcp import Client, MCPError
 
 from carnet.core.messages.events import ToolResult
 from carnet.core.people.identity import Secret
@@ -15,7 +18,7 @@ from carnet.engine.toolbox import MOST_OUTPUT, TOO_SLOW, Toolbox
 from carnet.errors import ToolUnusable
 from carnet.ports.engine.tools import LoopTool, ToolFailed
 from carnet.runtime.egress.client import EgressClient
-from carnet.runtime.tools.mcp import LOST, Connect, McpServer
+from carnet.runtime.tools.mcp import LOST, Connect, McpServer, ServerLost
 from carnet.runtime.tools.mcp_client import McpSession, connect_process, connect_url
 from carnet.runtime.tools.process import Launch, environment_of
 from tests.engine.scene import Scene, call, tool
@@ -145,6 +148,31 @@ async def test_a_server_that_cannot_be_reached_cannot_be_used() -> None:
                 await server.tools()
     finally:
         await http.close()
+
+
+class Failing:
+    """What the package gives us, where every request ends in one error."""
+
+    def __init__(self, code: int) -> None:
+        self.session = self
+        self._code = code
+
+    async def send_request(self, request: object, kind: object) -> object:
+        del request, kind
+        raise MCPError(self._code, "words of the server")
+
+
+async def test_a_session_that_the_server_has_forgotten_is_over() -> None:
+    for code, is_over in ((types.INVALID_REQUEST, True), (types.CONNECTION_CLOSED, False)):
+        client = cast(Client, Failing(code))
+        session = McpSession(client, asyncio.Event(), ends=types.INVALID_REQUEST)
+        with pytest.raises(ServerLost):
+            await session.call("read", {}, "req_1")
+        assert session.is_over is is_over
+    session = McpSession(cast(Client, Failing(types.INVALID_REQUEST)), asyncio.Event())
+    with pytest.raises(ToolFailed, match="words of the server"):
+        await session.call("read", {}, "req_1")
+    assert not session.is_over
 
 
 async def test_nothing_is_sent_past_our_own_client() -> None:
