@@ -41,6 +41,7 @@ from carnet.http.refusal import Refusing
 from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
+from carnet.runtime.agents.http_engine import OpenStreams
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.ended import EndedLists
 from carnet.runtime.peers.keyring import Ring
@@ -167,10 +168,11 @@ def build_backend(
     else:
         http, ring, journal = former.http, former.ring, former.journal
         progress_writer, ended = former.progress_writer, former.ended
+    streams = OpenStreams() if former is None else former.streams
     elsewhere = build_elsewhere(
         settings, store, http, ring, clock, ids, stamps=stamps, dialects=dialects
     )
-    parts = _parts(settings, store, elsewhere, dispatching, schemas, progress_writer)
+    parts = _parts(settings, store, elsewhere, dispatching, schemas, progress_writer, streams)
     agents = Agents(parts, kinds, None if former is None else former.agents.breakers)
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
@@ -189,6 +191,7 @@ def build_backend(
         if former is not None
         else build_worker(settings, store, journal, router, clock, progress_writer, concurrency),
         progress_writer=progress_writer,
+        streams=streams,
         http=http,
         ring=ring,
         ended=ended,
@@ -232,6 +235,7 @@ def _parts(
     dispatching: Dispatching,
     schemas: CompiledSchemas,
     progress_writer: ProgressWriter,
+    streams: OpenStreams,
 ) -> Parts:
     return Parts(
         settings=settings,
@@ -242,6 +246,7 @@ def _parts(
         steps=store.steps,
         progress=progress_writer,
         people=store.people,
+        streams=streams,
     )
 
 

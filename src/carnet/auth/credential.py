@@ -10,7 +10,7 @@ from typing import Final
 from carnet.core.people.identity import Secret
 from carnet.errors import Malformed, TokenInvalid
 from carnet.wire.dialects.engine_chat.actor import ACTOR_ID, PERMISSIONS
-from carnet.wire.dialects.engine_chat.bearer import RESOLVED
+from carnet.wire.dialects.engine_chat.bearer import BEARER, RESOLVED
 from carnet.wire.grammar.headers import Headers
 
 API_KEY: Final = "x-api-key"
@@ -18,7 +18,7 @@ API_KEY: Final = "x-api-key"
 Fields = list[tuple[bytes, bytes]]
 
 _CREDENTIALS: Final = frozenset({b"authorization", API_KEY.encode(), b"cookie"})
-_IDENTITY: Final = frozenset({ACTOR_ID.encode(), PERMISSIONS.encode(), RESOLVED.encode()})
+_IDENTITY: Final = frozenset([each.encode() for each in (ACTOR_ID, PERMISSIONS, RESOLVED, BEARER)])
 
 
 def read_credential(headers: Headers) -> Secret | None:

@@ -2,6 +2,7 @@
 
 Law 1. Every request is judged, whatever its path: there is no way around.
 Law 2. What lies behind learns who acts and what that one may do, and nothing of how it was proved.
+       The bearer of a turn alone is handed on: calls out of that turn are made with it.
 Law 3. A refusal is told in the words of what lies behind, which it is given.
 """
 
@@ -23,16 +24,15 @@ from carnet.errors import (
 )
 from carnet.guards.caller.authentication import authenticate, bearer
 from carnet.guards.caller.failures import Failures
+from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.http.cors import Application
 from carnet.http.exchange import Exchange, Receive, Scope, Send
 from carnet.http.refusal import Refuse
-from carnet.ports.trust.keys import OwnKeys
 from carnet.ports.trust.people import People
 from carnet.ports.trust.trust import Tokens
 from carnet.ports.world.clock import Clock
-from carnet.wire.crypto.ed25519 import holds
 from carnet.wire.dialects.engine_chat.actor import EngineActor, write_actor
-from carnet.wire.dialects.engine_chat.bearer import is_bearer, read_bearer, write_resolved
+from carnet.wire.dialects.engine_chat.bearer import is_bearer, write_resolved, write_shown
 from carnet.wire.grammar.headers import Headers
 
 logger = logging.getLogger("carnet.auth")
@@ -45,6 +45,7 @@ class KnownActor(Struct, frozen=True):
 
     actor: EngineActor
     resolved: Mapping[str, Resolution] = {}
+    bearer: Secret | None = None  # of the turn, where it was asked with one
 
 
 class Verify(Protocol):
@@ -57,23 +58,9 @@ class Verify(Protocol):
 class BearerVerifier:
     """Knows the bearers of turns by the keys of their gateway, and leaves the rest to another."""
 
-    def __init__(
-        self,
-        keys: OwnKeys,
-        clock: Clock,
-        look_again: Callable[[], Awaitable[bool]],
-        *,
-        domain: str,
-        others: Verify,
-    ) -> None:
-        """`domain` is that of the gateway; `others` knows all other credentials.
-
-        `look_again` reads keys anew: one may have been made a moment ago.
-        """
-        self._keys = keys
-        self._clock = clock
-        self._look_again = look_again
-        self._domain = domain
+    def __init__(self, bearers: TurnBearers, *, others: Verify) -> None:
+        """`others` knows all other credentials."""
+        self._bearers = bearers
         self._others = others
 
     async def __call__(self, credential: Secret, /) -> KnownActor:
@@ -81,22 +68,8 @@ class BearerVerifier:
         shown = bearer(credential)
         if shown is None or not is_bearer(shown.reveal()):
             return await self._others(credential)
-        signed, now = read_bearer(shown.reveal()), self._clock.wall_us()
-        key = self._key(signed.keyid, now)
-        if key is None and await self._look_again():
-            key = self._key(signed.keyid, now)
-        if key is None or not holds(key, signed.signed, signed.signature):
-            raise TokenInvalid("the bearer of a turn is not signed by a key of ours")
-        issuer, until = signed.bearer.issuer, signed.bearer.expires
-        if issuer != self._domain or until * 1_000_000 <= now:
-            raise TokenInvalid("the bearer of a turn is another gateway's, or its time is over")
-        return KnownActor(signed.bearer.actor, signed.bearer.resolved)
-
-    def _key(self, keyid: str, now: int) -> bytes | None:
-        for key in self._keys.published(now):
-            if key.kid == keyid and key.state != "revoked":
-                return key.public
-        return None
+        known = await self._bearers.verify(shown.reveal())
+        return KnownActor(known.actor, known.resolved, shown)
 
 
 class TokenVerifier:
@@ -164,6 +137,7 @@ class Auth:
             await self._refuse(Exchange(scope, receive, send), error)
             return
         fields_of = write_actor(known.actor) | write_resolved(known.resolved)
+        fields_of |= write_shown(known.bearer)
         written = [(name.encode(), value.encode()) for name, value in fields_of.items()]
         scope["headers"] = [*without_credentials(fields), *written]
         await self._app(scope, receive, send)

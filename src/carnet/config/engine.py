@@ -7,6 +7,8 @@ from msgspec import Struct
 
 from carnet.config import readers as read
 from carnet.config.readers import SecretRef, ValueReader
+from carnet.core.people.address import parse_handle
+from carnet.errors import AddressInvalid
 
 IN_PROCESS = "inprocess"
 
@@ -26,14 +28,19 @@ def _listening() -> ValueReader:
 
 
 def _targets() -> ValueReader:
-    """Functions, each as `module:function`."""
+    """Functions, each as `module:function`, and agents, each as `@name@domain`."""
 
     def check(value: str) -> str:
-        if not read.TARGET.fullmatch(value):
-            raise ValueError
-        return value
+        if not value.startswith("@"):
+            if not read.TARGET.fullmatch(value):
+                raise ValueError
+            return value
+        try:
+            return str(parse_handle(value))
+        except AddressInvalid:
+            raise ValueError from None
 
-    return read.many('functions, such as "tools:read_page"', check)
+    return read.many('functions or agents, such as "tools:read_page" or "@x@b.example"', check)
 
 
 class EngineSettings(Struct, frozen=True, kw_only=True):
@@ -54,7 +61,7 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
     tools: Annotated[
         tuple[str, ...],
         _targets(),
-        "What the model may use: functions as module:function, found beside carnet.toml.",
+        "What the model may use: functions as module:function, beside carnet.toml; agents as @x@y.",
     ] = ()
     ask_before: Annotated[
         tuple[str, ...],

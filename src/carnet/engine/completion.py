@@ -4,10 +4,14 @@ Law 1. Text is passed on as it comes, from its first visible character on: an an
        blanks has said nothing, and may be asked for again.
 Law 2. Tool calls are gathered: whether they are to be run is known at the end alone. An answer that
        was broken off (`length`) wants none.
-Law 3. Every call has an id of its own in its answer, whatever the model calls it.
+Law 3. Every call has an id of its own in its turn, whatever the model calls it: what somebody says
+       of one call is never taken for another.
 Law 4. `Completion.read(x.written()) == x`: what is kept is what was said.
 """
 
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from itertools import chain, count
 from typing import Any, Final
 
 from msgspec import Struct
@@ -63,12 +67,13 @@ class Completion(Struct, frozen=True):
 class CompletionSink:
     """Takes the answer of a model, and passes on what is to be seen."""
 
-    __slots__ = ("_calls", "_place", "_sink", "_texts", "_tokens", "is_visible")
+    __slots__ = ("_calls", "_place", "_sink", "_texts", "_tokens", "_used", "is_visible")
 
-    def __init__(self, sink: Sink, place: int) -> None:
-        """`place` is that of the answer among those of its turn."""
+    def __init__(self, sink: Sink, place: int, used: AbstractSet[str] = frozenset()) -> None:
+        """`place` is that of the answer among those of its turn, `used` the ids of its calls."""
         self._sink = sink
         self._place = place
+        self._used = used
         self._texts: list[str] = []
         self._calls: list[ToolCall] = []
         self._tokens = 0
@@ -101,8 +106,13 @@ class CompletionSink:
     def _named(self) -> tuple[ToolCall, ...]:
         found: dict[str, ToolCall] = {}
         for index, call in enumerate(self._calls):
-            id = call.id
-            if not is_name(id) or id in found:
-                id = f"call_{self._place}_{index}"
+            id = next(id for id in self._ids(call, index) if id not in found)
             found[id] = replace(call, id=id, index=index)
         return tuple(found.values())
+
+    def _ids(self, call: ToolCall, index: int) -> Iterator[str]:
+        """The names that a call may have, that of the model first."""
+        ours = f"call_{self._place}_{index}"
+        for id in chain((call.id, ours), (f"{ours}_{n}" for n in count(1))):
+            if is_name(id) and id not in self._used:
+                yield id

@@ -91,19 +91,18 @@ class _LoopRun:
         self._bounds = bounds
         self._turn = turn
         self._sink = sink
-        request = turn.request
-        self._offered = toolbox.offered(turn.actor)
-        self._tools = ToolRun(
-            toolbox,
-            ToolTurn(
-                actor=turn.actor,
-                correlation=request.correlation,
-                resolved=turn.resolved,
-                once=turn.once,
-            ),
-            sink,
+        tool_turn = ToolTurn(
+            actor=turn.actor,
+            correlation=turn.request.correlation,
+            resolved=turn.resolved,
+            once=turn.once,
+            calls=turn.calls,
+            is_final=turn.is_final,
         )
+        self._offered = toolbox.offered(tool_turn)
+        self._tools = ToolRun(toolbox, tool_turn, sink)
         self._messages: list[Message] = []
+        self._used = {call.id for each in turn.request.messages for call in each.tool_calls}
         self._asked = 0  # times that the model was
         self._tokens = 0
         self._is_visible = False
@@ -148,7 +147,7 @@ class _LoopRun:
 
     async def _completion(self) -> Completion:
         place, self._asked = self._asked, self._asked + 1
-        passing = CompletionSink(self._sink, place)
+        passing = CompletionSink(self._sink, place, self._used)
         ask = ModelAsk(
             messages=tuple(self._messages),
             tools=self._offered,
@@ -165,6 +164,7 @@ class _LoopRun:
         if not is_new and answer.text.strip():
             await self._sink.write(Text(answer.text))
         self._tokens += answer.tokens
+        self._used.update([call.id for call in answer.calls])
         return answer
 
     async def _use(self, answer: Completion) -> Waiting | None:

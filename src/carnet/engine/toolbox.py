@@ -10,12 +10,16 @@ Law 4. A tool that cannot be used at all ends the answer, when the others have e
 Law 5. What a tool raises is for our log. The model and whoever reads the stream are told in words
        of ours, unless the tool has words for them.
 Law 6. An output has a greatest length; what is beyond it is left out, and that is said.
+Law 7. A call has its place in the turn whatever comes of it, and what is kept of it too: one that
+       waits now is found there when it has been answered.
+Law 8. A tool that asks another agent is used where a hop is left for it. Where who was asked waits
+       for somebody, so does the call; the others of its answer end first.
 """
 
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -26,6 +30,7 @@ from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Sink
 from carnet.core.messages.parameters import Tool
 from carnet.errors import Cancelled, CarnetError, Ours, ShuttingDown, ToolUnusable
+from carnet.ports.engine.calls import AgentCalls, CalleeWaits
 from carnet.ports.engine.tools import LoopTool, Once, ToolFailed, ToolUse
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.dialects.engine_chat.request import arguments_of, is_name
@@ -46,6 +51,8 @@ TOO_LONG: Final = "The arguments are too long."
 REPEATED: Final = "This call was made before, with the same arguments. Its result is the same."
 NOT_ALLOWED: Final = "This tool may not be used here."
 DENIED: Final = "This was asked for and denied."
+NO_CALLS: Final = "Other agents cannot be called from here."
+NO_HOP: Final = "Other agents cannot be called from here: this is the last hop of its chain."
 TOO_SLOW: Final = "The tool did not answer in time."
 FAILED: Final = "The tool failed."
 CUT: Final = "\n[cut here: the output was too long]"
@@ -63,13 +70,22 @@ class ToolTurn(Struct, frozen=True, kw_only=True):
     correlation: str
     resolved: Mapping[str, Resolution]  # by the ids of calls
     once: Once
+    calls: AgentCalls | None = None
+    is_final: bool = False
+
+    @property
+    def closed(self) -> str:
+        """Why no other agent can be called; empty where one can."""
+        if self.is_final:
+            return NO_HOP
+        return NO_CALLS if self.calls is None else ""
 
 
 class Outcomes(Struct, frozen=True):
     """What came of the calls of one answer."""
 
     results: dict[str, str]  # what the model is told, by the ids of calls
-    waiting: tuple[ToolCall, ...]  # for an approval
+    waiting: tuple[ToolCall, ...]  # for an approval, or for an answer that a callee waits for
 
 
 class Toolbox:
@@ -84,9 +100,10 @@ class Toolbox:
             if not is_name(name):
                 raise ValueError(f"{name!r} is no name of a tool")
 
-    def offered(self, actor: EngineActor) -> tuple[Tool, ...]:
-        """Those that a model is told of: what the actor may use."""
-        return tuple([tool.definition for tool in self._tools.values() if _may(actor, tool)])
+    def offered(self, turn: ToolTurn) -> tuple[Tool, ...]:
+        """Those that a model is told of: what the actor may use, and can."""
+        tools = [tool for tool in self._tools.values() if not (tool.calls_agent and turn.closed)]
+        return tuple([tool.definition for tool in tools if _may(turn.actor, tool)])
 
     def find(self, name: str) -> LoopTool | None:
         """The tool of that name."""
@@ -102,6 +119,7 @@ class ToolRun:
         self._turn = turn
         self._sink = sink
         self._made: Counter[bytes] = Counter()
+        self._next = 0  # the place of the next call
         self._places = asyncio.Semaphore(MOST_AT_ONCE)
 
     async def use(self, calls: Sequence[ToolCall]) -> Outcomes:
@@ -117,39 +135,40 @@ class ToolRun:
                 outcome = await task
                 if isinstance(outcome, CarnetError):
                     broken = broken or outcome
-                    continue
-                results[id] = words_of(outcome.output)
-                await self._sink.write(ToolResult(id, outcome.status, outcome.output))
+                elif isinstance(outcome, _Outcome):
+                    results[id] = words_of(outcome.output)
+                    await self._sink.write(ToolResult(id, outcome.status, outcome.output))
         if broken is not None:
             raise broken
-        return Outcomes(results, tuple([call for call in calls if begun[call.id] is None]))
+        return Outcomes(results, tuple([call for call in calls if call.id not in results]))
 
     def _begin(self, call: ToolCall) -> "Awaitable[_Outcome] | None":
         """What gives the outcome of a call; None where it waits for an approval.
 
         It is called in the order of the calls, and fixes the place of what is kept of each.
         """
+        place, self._next = self._next, self._next + 1
         tool, arguments = self._toolbox.find(call.name), arguments_of(call)
         refusal = self._refusal(call, tool, arguments)
         if refusal is not None or tool is None or arguments is None:
             return _given(refusal or _Outcome("error", UNKNOWN))
         if tool.needs_approval:
             answer = self._turn.resolved.get(call.id)
-            if answer is None:
-                return None
-            if not answer.accepted:
-                return _given(_Outcome("denied", DENIED))
+            if answer is None or not answer.accepted:
+                _leave(self._kept(tool, call, arguments, place))
+                return None if answer is None else _given(_Outcome("denied", DENIED))
             if isinstance(answer.value, dict):  # R45: whoever approves may change them
                 arguments = answer.value
-        return self._kept(tool, call, arguments)
+        return _read(self._kept(tool, call, arguments, place))
 
     def _refusal(
         self, call: ToolCall, tool: LoopTool | None, arguments: dict[str, Any] | None
     ) -> "_Outcome | None":
         if tool is None:
             return _Outcome("error", UNKNOWN)
-        if not _may(self._turn.actor, tool):
-            return _Outcome("denied", NOT_ALLOWED)
+        denied = self._denied(tool)
+        if denied:
+            return _Outcome("denied", denied)
         if arguments is None:
             return _Outcome("error", NOT_AN_OBJECT)
         if _is_long(call):
@@ -158,25 +177,41 @@ class ToolRun:
         self._made[name] += 1
         return _Outcome("error", REPEATED) if self._made[name] > MOST_REPEATED else None
 
+    def _denied(self, tool: LoopTool) -> str:
+        """Why a tool may not be used, whatever it is given; empty where it may."""
+        if not _may(self._turn.actor, tool):
+            return NOT_ALLOWED
+        return self._turn.closed if tool.calls_agent else ""
+
     def _kept(
-        self, tool: LoopTool, call: ToolCall, arguments: dict[str, Any]
-    ) -> "Awaitable[_Outcome]":
-        async def act() -> list[str]:
-            async with self._places:
-                outcome = await self._run(tool, call, arguments)
-            return [outcome.status, outcome.output]
-
-        return _read(self._turn.once(f"tool {call.name}"[:MOST_STEP_NAME], act))
-
-    async def _run(self, tool: LoopTool, call: ToolCall, arguments: dict[str, Any]) -> "_Outcome":
+        self, tool: LoopTool, call: ToolCall, arguments: dict[str, Any], place: int
+    ) -> Awaitable[Any]:
         turn = self._turn
         use = ToolUse(
-            arguments=arguments, call=call.id, actor=turn.actor, correlation=turn.correlation
+            arguments=arguments,
+            call=call.id,
+            actor=turn.actor,
+            correlation=turn.correlation,
+            place=place,
+            calls=turn.calls,
         )
+
+        async def act() -> list[str]:
+            async with self._places:
+                outcome = await self._run(tool, call, use)
+            return [outcome.status, outcome.output]
+
+        if tool.calls_agent:  # its call has a record of its own, which answers a repeat
+            return act()
+        return turn.once(f"tool {call.name}"[:MOST_STEP_NAME], act)
+
+    async def _run(self, tool: LoopTool, call: ToolCall, use: ToolUse) -> "_Outcome":
         try:
             async with asyncio.timeout(tool.seconds):
                 output = await tool.use(use)
             return _Outcome("ok", _bounded(words_of(output)))
+        except CalleeWaits:
+            raise
         except ToolFailed as failed:
             return _Outcome("error", _bounded(str(failed) or FAILED))
         except TimeoutError:
@@ -216,12 +251,18 @@ async def _given(outcome: _Outcome) -> _Outcome:
     return outcome
 
 
-async def _outcome(act: Awaitable[_Outcome]) -> _Outcome | CarnetError:
+def _leave(act: Awaitable[Any]) -> None:
+    """Keep the place of what is not begun."""
+    if isinstance(act, Coroutine):
+        act.close()
+
+
+async def _outcome(act: Awaitable[_Outcome]) -> _Outcome | CarnetError | CalleeWaits:
     """An outcome, or what ends the turn: it ends it when the others have ended."""
     try:
         return await act
-    except CarnetError as error:
-        return error
+    except (CarnetError, CalleeWaits) as raised:
+        return raised
 
 
 def _may(actor: EngineActor, tool: LoopTool) -> bool:

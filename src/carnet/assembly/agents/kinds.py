@@ -29,12 +29,13 @@ from carnet.ports.engine.loop import Engine
 from carnet.ports.trust.people import People
 from carnet.ports.trust.schemas import Schemas
 from carnet.runtime.agents.engine import EngineAgent
-from carnet.runtime.agents.http_engine import EngineAddress, HttpEngine
+from carnet.runtime.agents.http_engine import EngineAddress, HttpEngine, OpenStreams
 from carnet.runtime.agents.python import Native
 from carnet.runtime.agents.remote import Provider, RemoteEndpoint
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.samvad_request import Recipient
 from carnet.runtime.peers.signing import Stamping
+from carnet.runtime.visit.loop_visit import CallsOut
 from carnet.wire.dialects.openai import COMPLETIONS, MODEL
 from carnet.wire.dialects.openai.members import Passing
 
@@ -50,6 +51,7 @@ class Parts(Struct, frozen=True, kw_only=True, eq=False):
     steps: Steps
     progress: Progress
     people: People | None = None  # whose names an agent loop is given
+    streams: OpenStreams  # of loops elsewhere, that are being asked
 
     def secret(self, ref: SecretRef | None, key: str) -> Secret | None:
         """A secret that the section of an agent points at."""
@@ -151,19 +153,33 @@ def _samvad(parts: Parts, name: str, agent: AgentSettings) -> Built:
 
 def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
     """The loop of the `[engine]` section: in this process, or where `carnet engine` listens."""
-    del name
     settings, client = parts.settings, parts.elsewhere.client
     passing = Passing.of((), system=agent.system is None or agent.caller_system)
     engine: Engine
     if settings.engine.listen == IN_PROCESS:
-        engine = build_loop(settings, client.http, client.ids)
+        engine = build_loop(settings, client.http, client.ids, name)
     else:
         address = EngineAddress(
             url=settings.engine.listen, domain=settings.gateway.domain, seconds=agent.timeout
         )
-        engine = HttpEngine(client.http, address, client.signing, client.clock)
+        engine = HttpEngine(
+            client.http,
+            address,
+            client.signing,
+            client.clock,
+            ids=client.ids,
+            streams=parts.streams,
+        )
     answering = EngineAgent(
-        engine, system=agent.system, passing=passing, steps=parts.steps, people=parts.people
+        engine,
+        CallsOut(
+            dispatch=parts.dispatch, last_depth=parts.last_depth, auth_source=agent.auth_source
+        ),
+        name=name,
+        system=agent.system,
+        passing=passing,
+        steps=parts.steps,
+        people=parts.people,
     )
     return Built(agent=answering, is_detached=True, removes=passing.removed)
 

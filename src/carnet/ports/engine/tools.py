@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, Protocol
 from msgspec import Struct
 
 from carnet.core.messages.parameters import Tool
+from carnet.ports.engine.calls import AgentCalls
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 
 Approval = Literal["never", "always", "on_write"]
@@ -31,6 +32,8 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     call: str  # the id of the call, the same in the stream
     actor: EngineActor  # for whom
     correlation: str  # the name of the request
+    place: int = 0  # of the call among all of its turn
+    calls: AgentCalls | None = None  # other agents, for a tool that asks one
 
 
 class UseTool(Protocol):
@@ -49,6 +52,7 @@ class LoopTool(Struct, frozen=True, kw_only=True, eq=False):
     approval: Approval = "never"
     writes: bool = False  # it changes something
     seconds: float = DEFAULT_SECONDS
+    calls_agent: bool = False  # it asks another agent: not where no hop is left
 
     @property
     def needs_approval(self) -> bool:
