@@ -1,6 +1,6 @@
 """Auth by itself: who comes through, as whom, and what lies behind sees of it."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -183,6 +183,23 @@ async def test_a_bearer_that_the_gateway_signed_says_who_acts_and_what_was_appro
 async def test_one_that_is_anothers_late_or_changed_is_nobodys(credential: str) -> None:
     with pytest.raises(TokenInvalid):
         await verified(credential)
+
+
+async def test_one_is_for_one_request() -> None:
+    """A114: whoever has seen it has nothing."""
+    bearers = TurnBearers(
+        cast("Any", Keys()), FakeClock(wall_us=1_900_000_000_000_000), no, domain="acme.example"
+    )
+    verifier = BearerVerifier(bearers, others=verify)
+    first, second = (Secret(f"Bearer {turn_bearer(id=id)}") for id in ("b-1", "b-2"))
+    assert (await verifier(first)).actor == ALICE
+    with pytest.raises(TokenInvalid):
+        await verifier(first)
+    assert (await verifier(second)).actor == ALICE
+
+
+async def no() -> bool:
+    return False
 
 
 async def test_one_of_a_key_that_was_made_a_moment_ago_is_looked_for() -> None:

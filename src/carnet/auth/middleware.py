@@ -32,12 +32,18 @@ from carnet.ports.trust.people import People
 from carnet.ports.trust.trust import Tokens
 from carnet.ports.world.clock import Clock
 from carnet.wire.dialects.engine_chat.actor import EngineActor, write_actor
-from carnet.wire.dialects.engine_chat.bearer import is_bearer, write_resolved, write_shown
+from carnet.wire.dialects.engine_chat.bearer import (
+    TurnBearer,
+    is_bearer,
+    write_resolved,
+    write_shown,
+)
 from carnet.wire.grammar.headers import Headers
 
 logger = logging.getLogger("carnet.auth")
 
 ENGINE: Final = "admin:engine"  # what a token must hold to ask a loop directly
+MOST_BEARERS: Final = 65_536  # that were used, and are remembered
 
 
 class KnownActor(Struct, frozen=True):
@@ -56,12 +62,16 @@ class Verify(Protocol):
 
 
 class BearerVerifier:
-    """Knows the bearers of turns by the keys of their gateway, and leaves the rest to another."""
+    """Knows the bearers of turns by the keys of their gateway, and leaves the rest to another.
+
+    Each is for one request: whoever has seen one cannot have done again what was approved in it.
+    """
 
     def __init__(self, bearers: TurnBearers, *, others: Verify) -> None:
         """`others` knows all other credentials."""
         self._bearers = bearers
         self._others = others
+        self._used: dict[str, None] = {}  # the ids of bearers, in their order
 
     async def __call__(self, credential: Secret, /) -> KnownActor:
         """Whom a gateway acts for in one turn."""
@@ -69,7 +79,17 @@ class BearerVerifier:
         if shown is None or not is_bearer(shown.reveal()):
             return await self._others(credential)
         known = await self._bearers.verify(shown.reveal())
+        self._use(known)
         return KnownActor(known.actor, known.resolved, shown)
+
+    def _use(self, known: TurnBearer) -> None:
+        """Take a bearer once; the oldest are forgotten when there are very many."""
+        if known.id in self._used:
+            raise TokenInvalid("the bearer of a turn was used before")
+        if len(self._used) >= MOST_BEARERS:
+            del self._used[next(iter(self._used))]
+        if known.id:
+            self._used[known.id] = None
 
 
 class TokenVerifier:
