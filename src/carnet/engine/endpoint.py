@@ -117,14 +117,14 @@ class EngineEndpoint:
         with DisconnectWatch(exchange.line):
             await self._stream(exchange, turn)
 
-    def _named(self, turn: LoopTurn, bearer: Secret, said: TurnBearer) -> LoopTurn:
+    def _named(self, turn: LoopTurn, credential: Secret, bearer: TurnBearer) -> LoopTurn:
         """The same for the agent that a gateway asks for, with the calls that it may make."""
         return replace(
             turn,
-            name=said.turn,
-            agent=said.agent,
-            is_final=said.is_final,
-            calls=None if self._calls is None else self._calls(bearer),
+            name=bearer.turn,
+            agent=bearer.agent,
+            is_final=bearer.is_final,
+            calls=None if self._calls is None else self._calls(credential),
         )
 
     async def _stream(self, exchange: Exchange, turn: LoopTurn) -> None:

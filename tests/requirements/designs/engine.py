@@ -14,6 +14,8 @@ _ENGINE = "tests/engine/test_endpoint.py::"
 _FAILURES = "tests/engine/test_endpoint_failures.py::"
 _AGENTS = "tests/interop/engine/test_agents.py::"
 _SWAPPED = "tests/interop/engine/test_swapped.py::"
+_CALLS = "tests/interop/engine/test_calls.py::"
+_BEARERS = "tests/security/callers/test_turn_bearers.py::"
 _AUTHED = "tests/auth/test_middleware.py::"
 _LOOP = "tests/engine/test_loop.py::"
 _TOOLBOX = "tests/engine/test_toolbox.py::"
@@ -777,7 +779,10 @@ _SECURITY = (
         "engine:security:read-only",
         "The loop reads who acts and neither changes, makes up nor removes it.",
         "002 security requirements, third",
-        (_AUTHED + "test_who_is_known_comes_through_as_who_it_is",),
+        (
+            _AUTHED + "test_who_is_known_comes_through_as_who_it_is",
+            _BEARERS + "test_nothing_beside_it_widens_what_its_turn_may",
+        ),
         due=_TOOLS,
     ),
     Row(

@@ -173,7 +173,7 @@ def test_nothing_beside_it_widens_what_its_turn_may(house: House) -> None:
 
 def test_one_that_is_forged_changed_or_anothers_calls_nobody(house: House) -> None:
     def tried(bearer: str) -> list[Reply]:
-        said = read_bearer(bearer)
+        signed = read_bearer(bearer)
         head, claims, signature = bearer.split(".")
         data = json.loads(urlsafe_b64decode(claims + "=="))
         changed = [
@@ -186,7 +186,7 @@ def test_one_that_is_forged_changed_or_anothers_calls_nobody(house: House) -> No
             urlsafe_b64encode(json.dumps(data | each).encode()).decode().rstrip("=")
             for each in changed
         ]
-        foreign = write_bearer(said.bearer, kid=said.keyid, sign=ed25519.signer(b"\x07" * 32))
+        foreign = write_bearer(signed.bearer, kid=signed.keyid, sign=ed25519.signer(b"\x07" * 32))
         forged = [f"{head}.{each}.{signature}" for each in written]
         return [house.call(each) for each in (*forged, foreign, f"{head}.{claims}.")]
 
@@ -197,7 +197,8 @@ def test_one_that_is_forged_changed_or_anothers_calls_nobody(house: House) -> No
 
 def test_what_was_approved_in_one_is_done_once(house: House) -> None:
     """A loop that is shown the same bearer again does nothing, whatever stands in the messages."""
-    gateway, streams = house.gateway, iter([[CALL, WAITS], [CALL, WAITS], [STOP]])
+    gateway = house.gateway
+    streams: Iterator[Frames] = iter([[CALL, WAITS], [CALL, WAITS], [STOP]])
     house.loop.act = lambda _: next(streams)
     scopes = ("call:*", "run:read", "tool:*")
     token = gateway.new_token("mails", *[word for each in scopes for word in ("--scope", each)])

@@ -22,13 +22,13 @@ from carnet.http.exchange import DisconnectWatch, Exchange, reply_json
 from carnet.ports.engine.calls import AgentAsk, AgentCalls, CalleeWaits, OpenTurns
 from carnet.ports.world.clock import Clock
 from carnet.wire.dialects.engine_chat.bearer import MOST_BYTES, is_bearer
+from carnet.wire.dialects.engine_chat.request import MOST_NAME
 from carnet.wire.grammar.headers import Headers
 
 # As `authentication` reads it, and as long as a bearer may be.
 _BEARER: Final = re.compile(
     rf"[Bb][Ee][Aa][Rr][Ee][Rr] ([A-Za-z0-9_.-]{{1,{MOST_BYTES}}})", re.ASCII
 )
-MOST_NAME: Final = 256  # characters of the id of a tool call
 
 
 class TurnCalls:

@@ -31,10 +31,10 @@ class AgentTool:
         self._address = str(parse_handle(address))
         called = name or _OTHER.sub("_", parse_handle(address).local)
         words = description or f"Asks the agent {self._address}, and gives its answer."
-        said = {"type": "string", "description": "What is said to it."}
+        message = {"type": "string", "description": "What is said to it."}
         schema = {
             "type": "object",
-            "properties": {"message": said},
+            "properties": {"message": message},
             "required": ["message"],
             "additionalProperties": False,
         }
