@@ -5,7 +5,9 @@ An agent of Acme calls one of Globex, whose tool asks for leave: the person at A
 
 import itertools
 import json
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
@@ -13,10 +15,10 @@ import pytest
 
 from carnet.testing.wait import until
 from tests.engine.process import EngineProcess, tool_call
-from tests.faults.stores import move_to
+from tests.faults.stores import end_leases, move_to, number
 from tests.stores.support import servers
 from tests.support.http import Reply, request
-from tests.support.model import Answer, Model, streamed
+from tests.support.model import Answer, Asked, Model, streamed
 from tests.support.organisation import Organisation, shared_with_others
 
 # The store of both, and where the loop of Acme is.
@@ -86,6 +88,10 @@ max_cost = "1"
 FINAL = (
     "You are responding as the FINAL hop (3 of 3). "
     "Synthesize a conclusion \N{EM DASH} do not invite another agent."
+)
+STEPS = (
+    "SELECT COUNT(*) FROM step s JOIN turn t ON t.n = s.turn JOIN run r ON r.n = t.run"
+    " WHERE r.id = ?"
 )
 numbers = itertools.count()
 
@@ -217,6 +223,36 @@ def test_the_person_here_answers_what_a_tool_of_an_agent_elsewhere_asks_for(scen
     assert (child["agent"], child["depth"], child["state"]) == ("@clerk@globex.example", 1, "done")
     assert scene.ask("Have Bob told").body == done.body
     assert scene.lines("sent.txt") == [*before, "bob"]
+
+
+def test_a_kill_in_the_middle_of_an_answer_calls_nobody_again(scene: Scene) -> None:
+    here, there = scene.models
+    killed = threading.Event()
+    answers = [call_clerk("What is it?"), streamed("Nobody reads this."), streamed("So.")]
+
+    def reply(_: Asked) -> Answer:
+        if len(here.asked) == 2:
+            killed.wait(60)
+        return answers[len(here.asked) - 1]
+
+    here.asked.clear()
+    here.reply = reply
+    scene.replies(there, streamed("A hundred."))
+    with ThreadPoolExecutor(1) as pool:
+        cut = pool.submit(scene.ask)
+        until(lambda: len(here.asked) == 2 and number(scene.acme, STEPS, scene.run))
+        scene.acme.kill()
+        killed.set()
+        assert cut.exception() is not None
+    end_leases(scene.acme)
+    scene.acme.start()
+    done = until(scene.ask, lambda again: again.status == 200)
+    assert done.text == "So."
+    assert len(there.asked) == 1
+    # What the callee gave is given to the model as it was.
+    assert [len(asked.body["messages"]) for asked in here.asked] == [1, 3, 3]
+    assert here.asked[2].last_message == here.asked[1].last_message
+    assert len(scene.children()) == 1
 
 
 def test_a_denial_is_told_there_and_both_go_on(scene: Scene) -> None:

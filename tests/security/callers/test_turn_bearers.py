@@ -133,6 +133,18 @@ def test_it_calls_others_while_its_turn_is_open_and_never_afterwards(house: Hous
     assert (late.status, late.code) == (401, "token_invalid")
 
 
+def test_a_long_message_is_taken_with_it_and_no_long_body_without(house: House) -> None:
+    """A75: a body that is waited for, or large, is one of who is known."""
+    text = "x" * 100_000
+
+    def tried(bearer: str) -> list[int]:
+        bearers = (bearer, f"{bearer[:-4]}AAAA")
+        return [house.gateway.chat(text, "echo", token=each).status for each in bearers]
+
+    statuses, _ = house.during(tried)
+    assert statuses == [200, 401]
+
+
 def test_it_opens_nothing_else(house: House) -> None:
     def tried(bearer: str) -> list[int]:
         fields = [("authorization", f"Bearer {bearer}"), ("content-type", "application/json")]
