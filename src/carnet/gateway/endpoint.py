@@ -28,7 +28,14 @@ from carnet import faults
 from carnet.core.call import Call, Claim
 from carnet.core.chain.carnet import Mark
 from carnet.core.people.proof import Document
-from carnet.errors import CarnetError, Internal, InvalidJson, TokenInvalid, TooManyFailures
+from carnet.errors import (
+    CarnetError,
+    Internal,
+    InvalidJson,
+    ShuttingDown,
+    TokenInvalid,
+    TooManyFailures,
+)
 from carnet.gateway.answer import Answering
 from carnet.gateway.bodies import LARGE_BYTES, LargeBodies, LargeBody
 from carnet.gateway.loops.turn_calls import TurnCalls
@@ -184,7 +191,12 @@ class DialectEndpoint:
 
     async def call(self, way: Way, exchange: Exchange, agent: str | None = None) -> None:
         """Have a call answered at once."""
-        began = self._answering.begin()
+        try:
+            began = self._answering.begin()
+        except ShuttingDown:
+            began = 0.0
+            if self._turns is None or await self._turns.find(exchange.headers) is None:
+                raise  # only what runs may still call others
         call = await self._admitted(way, exchange, agent)
         if call is not None:
             await self._answering.answer(exchange, call, began)
@@ -241,23 +253,14 @@ class DialectEndpoint:
                 place.leave()
 
     async def _called(
-        self,
-        error: CarnetError,
-        claim: Claim | None,
-        exchange: Exchange,
-        entered: list[LargeBody],
+        self, error: CarnetError, claim: Claim | None, exchange: Exchange, entered: list[LargeBody]
     ) -> bool:
         """Whether it is a call that a loop makes out of its turn; then it has been answered."""
-        if self._turns is None or claim is None or claim.is_task:
-            return False
-        if not isinstance(error, TokenInvalid):
-            return False
-        while entered:  # its body was read: others' may be
+        while entered:  # its body was read, or is refused: others' may be
             entered.pop().leave()
-        calls = await self._turns.find(exchange.headers)
-        if calls is not None:
-            await self._turns.answer(exchange, calls, claim)
-        return calls is not None
+        if self._turns is None or claim is None:
+            return False
+        return await self._turns.answer(exchange, claim, error)
 
     async def _enter(self, arrival: Arrival, exchange: Exchange, entered: list[LargeBody]) -> None:
         """Refuse a stranger; let a large body wait for those of the same caller."""

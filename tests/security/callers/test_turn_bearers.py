@@ -1,6 +1,7 @@
 """A114: the bearer of a turn, in the hands of who should not have it, or would have more of it."""
 
 import json
+import signal
 import threading
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterator
@@ -240,3 +241,17 @@ def test_what_was_approved_in_one_is_done_once(house: House) -> None:
     finally:
         engine.close()
     assert (gateway.folder / "sent.txt").read_text().splitlines() == ["bob"]
+
+
+def test_while_a_gateway_drains_what_runs_may_still_call_others(house: House) -> None:
+    gateway = house.gateway
+
+    def tried(bearer: str) -> Reply:
+        gateway.signal(signal.SIGTERM)
+        until(lambda: gateway.chat("Hi", "echo"), lambda reply: reply.status == 503)
+        return house.call(bearer)
+
+    called, reply = house.during(tried)
+    assert (called.status, reply.status) == (200, 200)
+    assert gateway.ended() == 0
+    gateway.start(env={"CARNET__LIMITS__AUTH_FAILURES": "100000"})

@@ -16,7 +16,13 @@ import re
 from typing import Any, Final
 
 from carnet.core.call import Ask, Claim
-from carnet.errors import ApprovalRequired, InvalidRequest, TokenInvalid
+from carnet.errors import (
+    ApprovalRequired,
+    CarnetError,
+    InvalidRequest,
+    ShuttingDown,
+    TokenInvalid,
+)
 from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.http.exchange import DisconnectWatch, Exchange, reply_json
 from carnet.ports.engine.calls import AgentAsk, AgentCalls, CalleeWaits, OpenTurns
@@ -54,8 +60,15 @@ class TurnCalls:
             raise TokenInvalid("the turn of this bearer has ended")
         return calls
 
-    async def answer(self, exchange: Exchange, calls: AgentCalls, claim: Claim) -> None:
-        """Make the call out of its turn, and tell what it came to."""
+    async def answer(self, exchange: Exchange, claim: Claim, error: CarnetError) -> bool:
+        """Answer a claim that was refused with this error, if it is a call out of a turn."""
+        is_open = isinstance(error, TokenInvalid | ShuttingDown) and not claim.is_task
+        calls = await self.find(exchange.headers) if is_open else None
+        if calls is not None:
+            await self._answer(exchange, calls, claim)
+        return calls is not None
+
+    async def _answer(self, exchange: Exchange, calls: AgentCalls, claim: Claim) -> None:
         ask = claim.ask
         if ask.stream:
             raise InvalidRequest("stream", "must be false: a call out of a turn is answered whole")
