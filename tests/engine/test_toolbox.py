@@ -197,3 +197,13 @@ def test_names_tell_tools_apart() -> None:
         Toolbox([tool(), tool()])
     with pytest.raises(ValueError, match="no name"):
         Toolbox([tool("")])
+
+
+# ------------------------------------------------------------------ other agents
+
+
+async def test_an_agent_is_no_tool_where_none_can_be_called() -> None:
+    tools = [tool("clerk", raising(AssertionError()), calls_agent=True), tool("look")]
+    scene = Scene([call("c", "clerk")], ["So."], tools=tools)
+    assert await result_of(scene) == ToolResult("c", "denied", toolbox.NO_CALLS)
+    assert [offered.name for offered in scene.model.asked[0].tools] == ["look"]

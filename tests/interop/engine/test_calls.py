@@ -46,6 +46,9 @@ def write_note(text: str) -> str:
     return "noted"
 """
 AGENTS = """
+import asyncio
+from pathlib import Path
+
 
 async def written(visit):
     function = {"name": "write_note", "arguments": '{"text":"mallory"}'}
@@ -56,6 +59,14 @@ async def written(visit):
         {"role": "user", "content": "Go on"},
     ]
     return await visit.peer(visit.text).ask(messages)
+
+
+async def sleeper(visit):
+    Path("begun.txt").write_text(visit.text)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        Path("ended.txt").write_text(visit.text)
 """
 ENGINE = """
 [agents.{name}]
@@ -73,6 +84,10 @@ OTHERS = """
 [agents.written]
 kind = "python"
 target = "agents:written"
+
+[agents.sleeper]
+kind = "python"
+target = "agents:sleeper"
 
 [agents.by-tangle]
 kind = "tangle"
@@ -146,7 +161,7 @@ def made(folder: Any, models: list[Model], databases: list[str]) -> Home:
     )
     globex.carnet("peers", "add", "acme.example", "--url", acme.url, "--credit", "10")
     first, second = models
-    tools = ["@clerk@globex.example", "@echo@acme.example"]
+    tools = ["@clerk@globex.example", "@echo@acme.example", "@sleeper@acme.example"]
     acme.configure(
         OTHERS.format(url=globex.url)
         + ENGINE.format(name="assistant", url=first.url, tools=tools, ask_before=[]),
@@ -306,6 +321,24 @@ def test_at_the_last_hop_a_loop_calls_nobody_whatever_its_model_says(scene: Scen
     assert "last hop" in here.asked[1].last_message
     assert there.asked == []
     assert scene.children() == []
+
+
+def test_who_cancels_an_answer_cancels_whom_its_loop_has_called(scene: Scene) -> None:
+    here, _ = scene.models
+    folder = scene.acme.folder
+    scene.replies(here, tool_call("sleeper", json.dumps({"message": scene.run})))
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(scene.ask)
+        begun = folder / "begun.txt"
+        until(lambda: begun.exists() and begun.read_text() == scene.run)
+        fields = [("authorization", f"Bearer {scene.token}")]
+        url = f"{scene.acme.url}/runs/{scene.run}/cancel"
+        assert request("POST", url, fields, b"").status == 200
+        assert asked.result().code == "cancelled"
+    ended = folder / "ended.txt"
+    until(lambda: ended.exists() and ended.read_text() == scene.run)
+    until(lambda: [child["code"] for child in scene.children()] == ["cancelled"])
+    assert len(here.asked) == 1
 
 
 def test_a_loop_calls_nobody_whom_its_caller_may_not_call(scene: Scene) -> None:
