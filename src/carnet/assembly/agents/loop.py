@@ -98,9 +98,11 @@ def build_tools(settings: Settings) -> list[LoopTool]:
     return tools
 
 
-def agent_tool(address: str, ask_before: frozenset[str], description: str = "") -> LoopTool:
-    """Another agent as a tool."""
-    agent = AgentTool(address, description)
+def agent_tool(
+    address: str, ask_before: frozenset[str], description: str = "", name: str = ""
+) -> LoopTool:
+    """Another agent as a tool, under its own name or another."""
+    agent = AgentTool(address, description, name)
     name = agent.definition.name
     return LoopTool(
         definition=agent.definition,
