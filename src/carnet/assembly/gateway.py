@@ -160,7 +160,9 @@ def build_backend(
     """The gate, and the agents behind it."""
     domain, dispatching, schemas = settings.gateway.domain, Dispatching(), CompiledSchemas()
     if former is None:
-        http = EgressClient(allow=settings.egress.allow)
+        http = EgressClient(
+            allow=settings.egress.allow, sockets=settings.engine.sockets(settings.base)
+        )
         ring, progress_writer = _ring(domain, store, http, clock), ProgressWriter(store.tasks)
         journal = _journal(settings, store, clock, ids, dialects)
         ended = EndedLists(ring, http, clock)

@@ -48,7 +48,7 @@ NEEDS_RESTART: Final[Mapping[str, frozenset[str]]] = {
     "limits": frozenset({"store_queue"}),
     "engine": frozenset(
         {
-            *("listen", "url", "model", "api_key", "timeout", "retries", "max_iterations"),
+            *("listen", "serve", "url", "model", "api_key", "timeout", "retries", "max_iterations"),
             *("max_tokens", "tools", "ask_before"),
         }
     ),

@@ -1,6 +1,7 @@
 """The `[engine]` section: the agent loop, where it is served, and the model that it asks."""
 
 import re
+from pathlib import Path
 from typing import Annotated, Final
 
 from msgspec import Struct
@@ -9,20 +10,24 @@ from carnet.config import readers as read
 from carnet.config.readers import SecretRef, ValueReader
 
 IN_PROCESS = "inprocess"
-
+UNIX: Final = "unix:"  # what a file to listen at begins with
+# The host under which the one file of an engine is asked. No name can be looked up so.
+HOST: Final = "engine.invalid"
 
 _ADDRESS: Final = re.compile(r"http://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}", re.ASCII)
+_FILE: Final = re.compile(rf"{UNIX}[^\0]+")
 
 
 def _listening() -> ValueReader:
-    """Where to listen: http://HOST:PORT, or nowhere."""
+    """Where to listen: http://HOST:PORT, the file of a socket, or nowhere."""
 
     def check(value: str) -> str:
-        if value != IN_PROCESS and not _ADDRESS.fullmatch(value):
+        if value != IN_PROCESS and not _ADDRESS.fullmatch(value) and not _FILE.fullmatch(value):
             raise ValueError
         return value
 
-    return read.text_reader(f'an address such as "http://127.0.0.1:8701", or {IN_PROCESS}', check)
+    words = f'an address such as "http://127.0.0.1:8701", "{UNIX}PATH" or {IN_PROCESS}'
+    return read.text_reader(words, check)
 
 
 def _targets() -> ValueReader:
@@ -42,8 +47,14 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
     listen: Annotated[
         str,
         _listening(),
-        "Where 'carnet engine' listens, such as http://127.0.0.1:8701; inprocess for nowhere.",
+        "Where the loop is asked, such as http://127.0.0.1:8701 or unix:PATH; inprocess for "
+        "nowhere.",
     ] = IN_PROCESS
+    serve: Annotated[
+        bool,
+        read.truth(),
+        "Whether the gateway's process listens there, for others; else 'carnet engine' does.",
+    ] = False
     url: Annotated[str | None, read.url(), "The model's provider, such as .../v1."] = None
     model: Annotated[str | None, read.text(), "The model to ask for there."] = None
     api_key: Annotated[SecretRef | None, read.secret(), "How we authenticate to it."] = None
@@ -71,3 +82,22 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
         read.whole(1, 2**53 - 1),
         "Tokens, in and out, after which an answer ends; by default no bound.",
     ] = None
+
+    @property
+    def is_in_process(self) -> bool:
+        """Whether agents are answered by a loop in the process of their gateway."""
+        return self.listen == IN_PROCESS or self.serve
+
+    @property
+    def asked_at(self) -> str:
+        """The URL under which a gateway asks it."""
+        return f"http://{HOST}" if self.listen.startswith(UNIX) else self.listen
+
+    def socket(self, base: Path) -> Path | None:
+        """The file to listen at, beside carnet.toml; None where it is none."""
+        return base / self.listen.removeprefix(UNIX) if self.listen.startswith(UNIX) else None
+
+    def sockets(self, base: Path) -> dict[str, str]:
+        """The files that stand behind names of hosts, for who asks it."""
+        file = self.socket(base)
+        return {} if file is None else {HOST: str(file)}

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from carnet.config.engine import IN_PROCESS
 from carnet.config.limits import Limits
 from carnet.config.readers import one_of, whole
 from carnet.config.settings import (
@@ -84,7 +83,7 @@ def load(
     parts["agents"] = sources.part(lambda: _agents(sources, parts["limits"] or Limits(), kinds))
     for name, agent in (parts["agents"] or {}).items():
         engine = parts["engine"]
-        if agent.kind == "engine" and engine and engine.listen == IN_PROCESS and not engine.url:
+        if agent.kind == "engine" and engine and engine.is_in_process and not engine.url:
             sources.part(partial(_refuse_engine, sources, name))
     parts["peers"] = sources.part(lambda: _peers(sources, dialects))
     sources.check()

@@ -16,7 +16,6 @@ from carnet.assembly.agents.functions import load_agent
 from carnet.assembly.agents.loop import build_loop
 from carnet.assembly.agents.peers import Elsewhere, bounds_of
 from carnet.config import AgentSettings, SecretRef, Settings, resolve_secret
-from carnet.config.engine import IN_PROCESS
 from carnet.config.file import NEEDS
 from carnet.core.call import Agent, Ask
 from carnet.core.money.amount import MICROS
@@ -155,11 +154,11 @@ def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
     settings, client = parts.settings, parts.elsewhere.client
     passing = Passing.of((), system=agent.system is None or agent.caller_system)
     engine: Engine
-    if settings.engine.listen == IN_PROCESS:
+    if settings.engine.is_in_process:
         engine = build_loop(settings, client.http, client.ids)
     else:
         address = EngineAddress(
-            url=settings.engine.listen, domain=settings.gateway.domain, seconds=agent.timeout
+            url=settings.engine.asked_at, domain=settings.gateway.domain, seconds=agent.timeout
         )
         engine = HttpEngine(client.http, address, client.signing, client.clock)
     answering = EngineAgent(
