@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from carnet.auth.middleware import Auth, BearerVerifier, KnownActor
+from carnet.auth.middleware import Auth, BearerVerifier, KnownActor, LiveVerifier
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.people.identity import Ceiling, Secret
 from carnet.engine.endpoint import refuse
@@ -68,7 +68,14 @@ class Asked:
         return start["status"], json.read_object(body)
 
 
-@pytest.mark.parametrize("field", [(b"authorization", b"Bearer good"), (b"x-api-key", b"good")])
+@pytest.mark.parametrize(
+    "field",
+    [
+        (b"authorization", b"Bearer good"),
+        (b"x-api-key", b"good"),
+        (b"cookie", b"carnet_session=good"),
+    ],
+)
 async def test_who_is_known_comes_through_as_who_it_is(field: tuple[bytes, bytes]) -> None:
     asked = Asked()
     await asked(
@@ -91,6 +98,7 @@ async def test_who_is_known_comes_through_as_who_it_is(field: tuple[bytes, bytes
         ((b"x-actor-id", b"root"), (b"x-actor-permissions", b'{"allow":["*"]}')),
         ((b"authorization", b"Bearer bad"),),
         ((b"authorization", b"Bearer good"), (b"x-api-key", b"good")),
+        ((b"cookie", b"carnet_session=good"), (b"origin", b"https://evil.example")),
     ],
 )
 async def test_nobody_else_does_at_any_path(
@@ -199,3 +207,39 @@ async def test_what_was_approved_is_told_to_the_loop_by_auth_alone() -> None:
     asked.auth = Auth(asked.app, approved, refusing=refuse, failures=Failures(9), clock=FakeClock())
     await asked((b"authorization", b"Bearer x"), (b"x-actor-resolved", b"e30="))
     assert read_resolved(asked.seen[0]) == {"c1": YES}
+
+
+class KnownNames:
+    """People by their names; those of `late` are found at the second look."""
+
+    def __init__(self, *names: str, late: tuple[str, ...] = ()) -> None:
+        self._names = names
+        self._late = late
+
+    def find(self, name: str) -> str | None:
+        return name if name in self._names else None
+
+    async def look_again(self) -> bool:
+        self._names, is_new = (*self._names, *self._late), bool(self._late)
+        return is_new
+
+
+async def live(people: KnownNames, actor: str = "alice") -> KnownActor:
+    async def proved(_: Secret) -> KnownActor:
+        return KnownActor(EngineActor(actor, ALICE.ceiling))
+
+    known: Any = people
+    return await LiveVerifier(proved, known, people.look_again)(Secret("Bearer x"))
+
+
+async def test_a_person_who_has_ended_is_nobody_whatever_proves_her() -> None:
+    assert (await live(KnownNames("alice"))).actor.id == "alice"
+    assert (await live(KnownNames(late=("alice",)))).actor.id == "alice"
+    for people in (KnownNames("bob"), KnownNames(late=("bob",))):
+        with pytest.raises(TokenInvalid):
+            await live(people)
+
+
+async def test_a_machine_is_no_person() -> None:
+    for name in ("service:ci", "peer:globex.example", "agent:helper"):
+        assert (await live(KnownNames(), name)).actor.id == name

@@ -134,6 +134,32 @@ class TokenVerifier:
         return KnownActor(actor)
 
 
+class LiveVerifier:
+    """Refuses a person who has ended, whatever proved her (R25)."""
+
+    def __init__(
+        self, verify: Verify, people: People, look_again: Callable[[], Awaitable[bool]]
+    ) -> None:
+        """`verify` finds who it is; `look_again` reads people anew: one may have come just now."""
+        self._verify = verify
+        self._people = people
+        self._look_again = look_again
+
+    async def __call__(self, credential: Secret, /) -> KnownActor:
+        """Who acts, and is known still."""
+        known = await self._verify(credential)
+        if not (self._is_live(known.actor.id) or await self._is_new(known.actor.id)):
+            raise TokenInvalid("the person has ended, or was never known")
+        return known
+
+    def _is_live(self, name: str) -> bool:
+        """Whether it is no person's name, since machines say their kind, or one of somebody."""
+        return ":" in name or self._people.find(name) is not None
+
+    async def _is_new(self, name: str) -> bool:
+        return await self._look_again() and self._is_live(name)
+
+
 class Auth:
     """Stands before an application."""
 

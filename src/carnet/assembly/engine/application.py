@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from carnet.assembly.agents.loop import build_loop
-from carnet.auth.middleware import Auth, BearerVerifier, TokenVerifier
+from carnet.auth.middleware import Auth, BearerVerifier, LiveVerifier, TokenVerifier
 from carnet.config import Settings
 from carnet.engine.endpoint import EngineEndpoint, refuse
 from carnet.guards.caller.failures import Failures
@@ -34,15 +34,16 @@ def build_engine(
     if engine is None:
         engine = build_loop(settings, http, ids)
     endpoint = EngineEndpoint(engine, max_bytes=settings.limits.chat_body_bytes)
+    verify = BearerVerifier(
+        store.keys,
+        clock,
+        store.look_again,
+        domain=settings.gateway.domain,
+        others=TokenVerifier(store.tokens, store.people, clock, store.look_again),
+    )
     auth = Auth(
         endpoint,
-        BearerVerifier(
-            store.keys,
-            clock,
-            store.look_again,
-            domain=settings.gateway.domain,
-            others=TokenVerifier(store.tokens, store.people, clock, store.look_again),
-        ),
+        LiveVerifier(verify, store.people, store.look_again),
         refusing=refuse,
         failures=Failures(settings.limits.auth_failures),
         clock=clock,
