@@ -26,7 +26,7 @@ from carnet.cli.failures import (
 )
 from carnet.cli.invocation import WHOLE, Format, Group, Invocation, in_line, to_json
 from carnet.cli.operate import backup, operate, reload
-from carnet.cli.see import explain, inspect, ledger, lint, outbox, runs
+from carnet.cli.see import conform, explain, inspect, ledger, lint, outbox, runs
 from carnet.cli.start import start
 from carnet.cli.times import write_span
 from carnet.cli.trust import delegate, keys, peers, people, tokens
@@ -48,6 +48,7 @@ GROUPS: dict[str, tuple[click.Command, ...]] = {
         outbox.outbox,
         tasks.tasks,
         operate.prune,
+        conform.conform,
         operate.version,
         operate.help_,
         operate.completion,
