@@ -6,6 +6,7 @@ _ENGINE = "tests/engine/test_endpoint.py::"
 _FAILURES = "tests/engine/test_endpoint_failures.py::"
 _AGENTS = "tests/interop/engine/test_agents.py::"
 _SWAPPED = "tests/interop/engine/test_swapped.py::"
+_BESIDE = "tests/interop/engine/test_beside.py::"
 _AUTH = "tests/auth/test_middleware.py::"
 _BEARER = "tests/wire/dialects/engine_chat/test_bearer.py::"
 
@@ -19,6 +20,7 @@ ROWS = (
             _ENGINE + "test_without_a_credential_nothing_is_answered_at_any_path",
             _AUTH + "test_who_is_known_comes_through_as_who_it_is",
             _AUTH + "test_nobody_else_does_at_any_path",
+            _ENGINE + "test_a_session_cookie_is_a_credential_but_not_from_the_page_of_another_site",
             _AUTH + "test_what_was_approved_is_told_to_the_loop_by_auth_alone",
         ),
     ),
@@ -43,6 +45,7 @@ ROWS = (
             _ENGINE + "test_the_public_port_does_not_know_the_path",
             _ENGINE + "test_without_a_credential_nothing_is_answered_at_any_path",
             _ENGINE + "test_a_token_that_may_not_ask_a_loop_is_refused",
+            _BESIDE + "test_a_gateway_serves_the_loop_of_its_agents_at_a_socket_of_its_own",
         ),
     ),
     Row(

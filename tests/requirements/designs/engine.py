@@ -14,6 +14,8 @@ _ENGINE = "tests/engine/test_endpoint.py::"
 _FAILURES = "tests/engine/test_endpoint_failures.py::"
 _AGENTS = "tests/interop/engine/test_agents.py::"
 _SWAPPED = "tests/interop/engine/test_swapped.py::"
+_CONFORM = "tests/interop/engine/test_conform.py::"
+_BESIDE = "tests/interop/engine/test_beside.py::"
 _AUTHED = "tests/auth/test_middleware.py::"
 _LOOP = "tests/engine/test_loop.py::"
 _TOOLBOX = "tests/engine/test_toolbox.py::"
@@ -23,8 +25,7 @@ _WRITTEN = "tests/wire/dialects/engine_chat/test_writer.py::"
 _STREAMED = "tests/wire/dialects/engine_chat/test_stream.py::"
 _REFUSED = "tests/wire/dialects/engine_chat/test_refusals.py::"
 
-_AUTH = "Auth between a gateway and its loop: in one process the guards stand in its place"
-_SESSIONS = "sessions of people"
+_SESSIONS = "sessions that somebody signs in to; until then a cookie holds a token"
 _TOOLS = "other kinds of tools: commands, MCP servers, agents elsewhere"
 _CONVERSATIONS = "conversations of people, which the gateway keeps"
 _TRIGGERS = "hooks and schedules"
@@ -537,6 +538,7 @@ _IDENTITY = (
         (
             _ENGINE + "test_an_api_key_is_a_credential",
             _ENGINE + "test_one_post_is_answered_by_one_stream",
+            _ENGINE + "test_a_session_cookie_is_a_credential_but_not_from_the_page_of_another_site",
         ),
         due=_SESSIONS,
     ),
@@ -642,6 +644,7 @@ _NOTES = (
             _AGENTS + "test_an_agent_is_answered_by_the_loop_and_billed_for_all_its_tokens",
             _SWAPPED
             + "test_another_loop_answers_in_the_place_of_ours_by_one_line_of_configuration",
+            _BESIDE + "test_a_gateway_serves_the_loop_of_its_agents_at_a_socket_of_its_own",
         ),
     ),
     Row(
@@ -698,7 +701,11 @@ _SUCCESS = (
         "engine:success:swap-loop",
         "Another loop in its place changes nothing at the gateway.",
         "002 success criteria, second",
-        (_SWAPPED + "test_another_loop_answers_in_the_place_of_ours_by_one_line_of_configuration",),
+        (
+            _CONFORM + "test_a_loop_of_its_own_stands_in_for_ours_and_passes_the_kit",
+            _SWAPPED
+            + "test_another_loop_answers_in_the_place_of_ours_by_one_line_of_configuration",
+        ),
     ),
     Row(
         "engine:success:swap-gateway",
@@ -706,6 +713,7 @@ _SUCCESS = (
         "sends the right shape.",
         "002 success criteria, third",
         (
+            _CONFORM + "test_a_front_of_its_own_stands_in_for_the_gateway",
             _ENGINE + "test_one_post_is_answered_by_one_stream",
             _ENGINE + "test_the_request_of_the_design_is_answered_as_it_stands",
         ),
@@ -760,8 +768,13 @@ _SECURITY = (
         "engine:security:no-bypass",
         "Every request passes Auth before it reaches the loop; there is no other way.",
         "002 security requirements, first",
-        (_ENGINE + "test_without_a_credential_nothing_is_answered_at_any_path",),
-        due=_AUTH,
+        (
+            _ENGINE + "test_without_a_credential_nothing_is_answered_at_any_path",
+            _ENGINE + "test_a_person_who_has_ended_is_nobody",
+            _AUTHED + "test_a_person_who_has_ended_is_nobody_whatever_proves_her",
+            _AGENTS + "test_nobody_reaches_the_loop_without_being_known",
+            _BESIDE + "test_a_gateway_serves_the_loop_of_its_agents_at_a_socket_of_its_own",
+        ),
     ),
     Row(
         "engine:security:no-credentials",
