@@ -139,6 +139,26 @@ def _narrow(request: Any) -> Any:
     return None if "model" in json.dumps(request) else request
 
 
+def _without_word(word: str) -> Callable[[Any], Any]:
+    return lambda request: None if word in json.dumps(request) else request
+
+
+def _reads_all(self: Any, body: bytes) -> Any:
+    try:
+        request = json.loads(body)
+    except ValueError:
+        return {"messages": [{"content": "nothing"}]}
+    return request if self.form.is_valid(request) else None
+
+
+def _renamed(self: Any, status: int, media: str, text: str) -> None:
+    self.send_response(status)
+    self.send_header("content-type", media)
+    self.send_header("x-correlation-id", "another")
+    self.end_headers()
+    self.wfile.write(text.encode())
+
+
 def _no_history(request: Any) -> Any:
     return None if '"tool"' in json.dumps(request) else request
 
@@ -209,6 +229,10 @@ TWINS: dict[str, tuple[dict[str, Any], set[str]]] = {
     "believes who says who it is": ({"is_known": _believes}, {"identity-forged"}),
     "answers at every path": ({"path": _always("/engine/chat")}, {"path"}),
     "takes every method for one": ({"command": _always("POST")}, {"method"}),
+    "takes a body that is no JSON": ({"read": _reads_all}, {"body"}),
+    "knows no webhook": ({"form": Form(_without_word('"webhook"'))}, {"triggers"}),
+    "knows no system message": ({"form": Form(_without_word('"system"'))}, {"conversation"}),
+    "gives a request another name": ({"answer": _renamed}, {"correlation"}),
     "needs no correlation id": ({"form": Form(_named)}, {"correlation-id"}),
     "takes every message": ({"form": Form(_lenient)}, {"messages"}),
     "takes a model": ({"form": Form(_without("model"))}, {"configuration"}),
