@@ -43,9 +43,10 @@ _SETTINGS = """
 kind = "engine"
 system = "{system}"
 
-[engine]
+[models.m]
 url = "http://127.0.0.1:{upstream}/loop/v1"
-model = "m"
+
+[engine]
 tools = ["tools:{tool}"]
 """
 

@@ -52,7 +52,7 @@ def test_a_loop_asks_the_model_of_its_agent_else_that_of_the_section_else_the_on
         (LARGE + SMALL + 'fallbacks = ["large", "large"]\n', "models.small.fallbacks", "twice"),
         ('[models."a b"]\nurl = "http://127.0.0.1:1"\n', 'models."a b"', "no name"),
         ("[models.small]\n", "models.small.url", "needed"),
-        (SMALL + 'tool_calls = "schema"\n', "models.small.tool_calls", "later release"),
+        (SMALL + 'tool_calls = "words"\n', "models.small.tool_calls", "one of native, schema"),
         (SMALL + "retries = 3\n[limits]\nretries = 1\n", "models.small.retries", "is above"),
         (
             SMALL + AGENT + 'system = "a"\nsystem_file = "b"\n',

@@ -85,9 +85,9 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
         "Tokens of one answer at the most; by default as its provider has it, anthropic: 4096.",
     ] = None
     tool_calls: Annotated[
-        Literal["native"],
-        read.one_of("native", later=("schema",)),
-        "How it says which tools it wants: in a form of its own.",
+        Literal["native", "schema"],
+        read.one_of("native", "schema"),
+        "How it says which tools it wants: as its provider has it, or schema, if it knows none.",
     ] = "native"
 
 

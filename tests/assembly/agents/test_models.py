@@ -5,9 +5,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from carnet.assembly.agents.models import build_model, build_models
 from carnet.config import load
-from carnet.core.messages.events import Done, Message, Text
+from carnet.core.messages.events import Done, Message, Text, ToolCall
+from carnet.core.messages.parameters import Tool
+from carnet.engine.tool_form import form_of
 from carnet.ports.engine.model import LanguageModel, ModelAsk
 from carnet.runtime.egress.client import EgressClient
 from carnet.testing.clock import FakeIds
@@ -56,3 +60,23 @@ async def test_the_second_is_asked_by_its_own_name_and_key_where_the_first_is_go
     assert asked.headers["authorization"] == "Bearer sk-second-12345678"
     assert json.loads(json.dumps(asked.body["messages"])) == [{"role": "user", "content": "Hi"}]
     assert written.events == [Text("Hello")]
+
+
+async def test_one_without_tool_calling_is_offered_tools_by_the_form_of_its_answer(
+    tmp_path: Path,
+) -> None:
+    written, read = Written(), Tool("read_page", "Reads a page.")
+    with Model().serving() as model:
+        model.reply = lambda _: streamed('{"tool":"read_page",', '"arguments":{}}')
+        small = f'[models.small]\nurl = "{model.url}"\ntool_calls = "schema"\n'
+        (tmp_path / "carnet.toml").write_text(small)
+        settings, http = load(tmp_path / "carnet.toml", {}), EgressClient()
+        try:
+            asked = build_model(settings, "small", http, FakeIds())
+            assert await asked(replace(ASK, tools=(read,)), written) == Done("tool_calls")
+        finally:
+            await http.close()
+    body = model.asked[0].body
+    assert "tools" not in body
+    assert body["response_format"]["json_schema"]["schema"] == form_of((read,))
+    assert written.events == [ToolCall("", "read_page", "{}")]

@@ -8,6 +8,7 @@ from msgspec import Struct
 from carnet.assembly.agents.peers import bounds_of
 from carnet.config import ModelSettings, Settings, resolve_secret
 from carnet.config.sources import dotted
+from carnet.engine.schema_tools import SchemaTools
 from carnet.ports.engine.model import LanguageModel
 from carnet.ports.world.clock import Ids
 from carnet.ports.world.http_client import HttpClient
@@ -43,7 +44,8 @@ def _single(
 ) -> LanguageModel:
     model = settings.models[name]
     endpoint = _endpoint(settings, name, model)
-    return ChatModel(http, endpoint, retries=model.retries, fraction=fraction)
+    asked = ChatModel(http, endpoint, retries=model.retries, fraction=fraction)
+    return SchemaTools(asked) if model.tool_calls == "schema" else asked
 
 
 def _endpoint(settings: Settings, name: str, model: ModelSettings) -> RemoteEndpoint:
