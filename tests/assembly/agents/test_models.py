@@ -11,7 +11,7 @@ from carnet.assembly.agents.models import build_model, build_models
 from carnet.config import load
 from carnet.core.messages.events import Done, Message, Text, ToolCall
 from carnet.core.messages.parameters import Tool
-from carnet.engine.tool_form import form_of
+from carnet.engine.schema.form import form_of
 from carnet.ports.engine.model import LanguageModel, ModelAsk
 from carnet.runtime.egress.client import EgressClient
 from carnet.testing.clock import FakeIds

@@ -8,7 +8,7 @@ from msgspec import Struct
 from carnet.assembly.agents.peers import bounds_of
 from carnet.config import ModelSettings, Settings, resolve_secret
 from carnet.config.sources import dotted
-from carnet.engine.schema_tools import SchemaTools
+from carnet.engine.schema.tools import SchemaTools
 from carnet.ports.engine.model import LanguageModel
 from carnet.ports.world.clock import Ids
 from carnet.ports.world.http_client import HttpClient

@@ -8,6 +8,7 @@ Law 3. What one request may take is bounded: what is read, what is written, what
 import importlib.metadata
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,12 +32,14 @@ MOST_KEPT_MIB: Final = 64  # of what it was asked before
 STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
-def find_weights() -> Path:
-    """The weights that were installed; UsageInvalid with what to type where there are none."""
-    try:
-        files = importlib.metadata.files(PACKAGE) or []
-    except importlib.metadata.PackageNotFoundError:
-        files = []
+def find_weights(paths: Sequence[str] | None = None) -> Path:
+    """The weights that were installed; UsageInvalid with what to type where there are none.
+
+    `paths` are the folders of packages, in the place of Python's own.
+    """
+    where = sys.path if paths is None else list(paths)
+    packages = importlib.metadata.distributions(name=PACKAGE, path=where)
+    files = [file for package in packages for file in package.files or ()]
     found = [Path(str(file.locate())) for file in files if file.name.endswith(KIND)]
     there = [path for path in found if path.is_file()]
     if not there:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from carnet.core.messages.events import Done, Event, Message, Text, ToolCall, ToolResult, Usage
 from carnet.core.messages.parameters import Tool
 from carnet.engine.loop import AgentLoop
-from carnet.engine.schema_tools import FormReader, SchemaTools, read_form
-from carnet.engine.tool_form import form_of
+from carnet.engine.schema.form import form_of
+from carnet.engine.schema.tools import FormReader, SchemaTools, read_form
 from carnet.ports.engine.loop import LoopTurn
 from carnet.ports.engine.model import ModelAsk
 from carnet.ports.engine.tools import LoopTool, ToolUse

@@ -3,7 +3,7 @@
 It stands before such a model and is asked as any other is.
 
 Law 1. Whoever asks sees no difference: text as it comes, a tool call when it is whole.
-Law 2. An answer in the form of `tool_form` is one call or text. What is in no form at all is text:
+Law 2. An answer in the form of `engine.schema.form` is one call or text. What is in no form at all is text:
        a provider may know no schemas, and a model that just answers has answered.
 Law 3. A call that was broken off is none.
 Law 4. `tool_choice` is obeyed here, and not passed on: the provider is offered no tools.
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from carnet.core.messages.events import Done, Event, Text, ToolCall, Usage
 from carnet.core.messages.output import Sink
 from carnet.core.messages.parameters import Tool
-from carnet.engine.tool_form import ANSWER, ARGUMENTS, TOOL, form_of, shown
+from carnet.engine.schema.form import ANSWER, ARGUMENTS, TOOL, form_of, shown
 from carnet.errors import InvalidJson
 from carnet.ports.engine.model import LanguageModel, ModelAsk
 from carnet.wire.grammar import json as strict_json

@@ -8,7 +8,7 @@ import jsonschema_rs
 from carnet.core.messages.events import Link, Message, ToolCall
 from carnet.core.messages.parameters import Tool
 from carnet.engine.history import result_of
-from carnet.engine.tool_form import form_of, shown
+from carnet.engine.schema.form import form_of, shown
 
 NAMED = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 READ = Tool("read_page", "Reads a page.", NAMED)
