@@ -6,7 +6,7 @@ import click
 
 from carnet.cli.invocation import Command, Group, Invocation, pass_invocation
 
-MB = 1_000_000
+_MB = 1_000_000
 
 
 @click.group(cls=Group)
@@ -43,5 +43,5 @@ def local(invocation: Invocation, /, port: int, weights: Path | None, threads: i
         invocation.result(page, lambda: text)
 
     with progress:
-        progress.say(f"Loading {name}, {path.stat().st_size // MB} MB ...")
+        progress.say(f"Loading {name}, {path.stat().st_size // _MB} MB ...")
         return serve_model(path, name=name, port=port, threads=threads, on_listening=announce)

@@ -118,12 +118,12 @@ def _plain(messages: Sequence[Message], *, in_form: bool) -> Iterator[Message]:
             yield Message.user(f"Result of {name}:\n{message.text}")
         elif message.role == "assistant":
             names |= {call.id: call.name for call in message.tool_calls}
-            yield replace(message, parts=(_said(message, in_form=in_form),), tool_calls=())
+            yield replace(message, parts=(_spoken(message, in_form=in_form),), tool_calls=())
         else:
             yield message
 
 
-def _said(message: Message, *, in_form: bool) -> str:
+def _spoken(message: Message, *, in_form: bool) -> str:
     """What an assistant said and called, in the form where it is to be kept to."""
     calls = [_written(call) for call in message.tool_calls]
     text = message.text

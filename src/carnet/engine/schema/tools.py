@@ -3,8 +3,8 @@
 It stands before such a model and is asked as any other is.
 
 Law 1. Whoever asks sees no difference: text as it comes, a tool call when it is whole.
-Law 2. An answer in the form of `engine.schema.form` is one call or text. What is in no form at all is text:
-       a provider may know no schemas, and a model that just answers has answered.
+Law 2. An answer in the form of `engine.schema.form` is one call or text. What is in no form at all
+       is text: a provider may know no schemas, and a model that just answers has answered.
 Law 3. A call that was broken off is none.
 Law 4. `tool_choice` is obeyed here, and not passed on: the provider is offered no tools.
 """
