@@ -66,7 +66,7 @@ def test_a_schema_that_refers_to_its_parts_finds_them_within_the_form() -> None:
         },
     }
     schema = form_of((COUNT, Tool("grow", "Grows.", tree)))
-    root = {"kids": [{"kids": []}]}
+    root: dict[str, Any] = {"kids": [{"kids": []}]}
     assert fits(schema, {"tool": "grow", "arguments": {"root": root}})
     assert not fits(schema, {"tool": "grow", "arguments": {"root": {"kids": [1]}}})
     assert tree["properties"] == {"root": {"$ref": "#/$defs/Node"}}

