@@ -100,7 +100,8 @@ def test_the_right_tool_is_chosen_and_run_and_the_answer_says_what_it_gave(
     token = home.new_token(f"user-{tool}", *SCOPES)
     ids = [("x-tangle-runid", f"run-{tool}"), ("x-tangle-turnid", "t1")]
     streamed = home.chat(question, "assistant", token=token, headers=ids, stream=True)
-    chunks = [json.loads(line) for line in re.findall(rb"^data: (\{.*)$", streamed.body, re.M)]
+    frames = re.findall(rb"^data: (\{.*)$", streamed.body, re.MULTILINE)
+    chunks = [json.loads(frame) for frame in frames]
     deltas = [choice["delta"] for chunk in chunks for choice in chunk.get("choices", ())]
     words = [delta["content"] for delta in deltas if delta.get("content")]
     assert fact in "".join(words), streamed.body
