@@ -69,9 +69,8 @@ def parameters_of(runs: Any, weights: Path, *, name: str, port: int, threads: in
     params.cache_ram_mib = MOST_KEPT_MIB
     params.n_parallel = 1
     params.sampling.temp = 0.0  # the same answer to the same question
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads or len(
-        os.sched_getaffinity(0)
-    )
+    used = threads or _half_of_all()
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = used
     params.verbosity = 0
     params.ui = params.endpoint_slots = params.warmup = False
     params.cors_origins = ""  # no page in a browser asks it
