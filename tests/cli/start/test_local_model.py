@@ -59,3 +59,10 @@ def test_weights_that_are_not_there_are_a_mistake_of_the_command(cli: Cli) -> No
     ran = cli("model", "local", "--weights", "none.gguf")
     assert ran.code == 2
     assert "none.gguf" in ran.err
+
+
+def test_what_is_no_model_is_one_too(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "other.gguf").write_bytes(b"no model at all" * 100)
+    ran = cli("model", "local", "--weights", "other.gguf", "--port", "0")
+    assert ran.code == 2
+    assert "Is other.gguf a model of llama.cpp" in ran.err

@@ -105,9 +105,9 @@ def serve_model(
 def _started(runs: Any, params: Any) -> Any:
     try:
         return runs.Server(params)
-    except RuntimeError as error:
+    except RuntimeError:  # which does not tell why
         raise UsageInvalid(
-            reason=f"The model cannot be run: {error}.",
+            reason="The model cannot be run.",
             fix=f"Is {params.model.path} a model of llama.cpp, and port {params.port} free?",
         ) from None
 
