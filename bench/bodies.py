@@ -67,16 +67,16 @@ def _usage() -> dict[str, int]:
     return {"prompt_tokens": 400, "completion_tokens": 380, "total_tokens": 780}
 
 
-def chunk(delta: Mapping[str, str], finish: str | None = None) -> bytes:
+def chunk(delta: Mapping[str, Any], finish: str | None = None) -> bytes:
     """One server-sent event of a streamed completion."""
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
     return _event({"choices": [choice]})
 
 
-def last_chunks() -> bytes:
+def last_chunks(finish: str = "stop") -> bytes:
     """How a stream ends: the finish, the usage, the end mark."""
     usage = _event({"choices": [], "usage": _usage()})
-    return chunk({}, "stop") + usage + b"data: [DONE]\n\n"
+    return chunk({}, finish) + usage + b"data: [DONE]\n\n"
 
 
 def _event(part: Mapping[str, Any]) -> bytes:

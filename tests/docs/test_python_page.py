@@ -6,6 +6,7 @@ import pytest
 
 from carnet.runtime.threads import MOST_AHEAD, MOST_AT_ONCE
 from tests.docs.test_quickstart import ROOT, blocks_of
+from tests.support.model import Model, answered
 from tests.support.organisation import Organisation
 
 PAGE = ROOT / "docs" / "python.md"
@@ -15,16 +16,23 @@ def writer(visit):
     tools = [tool.name for tool in visit.tools]
     return f"{visit.messages[0].role} {visit.text} {visit.parameters.get('temperature')} {tools}"
 """
-NAMES = ("countdown", "weather", "editor", "writer")
+NAMES = ("countdown", "weather", "editor", "writer", "essayist")
 
 
 @pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
+def model() -> Iterator[Model]:
+    with Model().serving() as model:
+        yield model
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory, model: Model) -> Iterator[Organisation]:
     served = Organisation(tmp_path_factory.mktemp("page"), "page.example")
     shown = [block.text for block in blocks_of(PAGE) if block.language == "python"]
     (served.folder / "shown.py").write_text("\n".join(shown) + WRITER)
     for name in NAMES:
         served.configure(f'\n[agents.{name}]\nkind = "python"\ntarget = "shown:{name}"\n')
+    served.configure(f'\n[models.writer]\nurl = "{model.url}/v1"\n')
     served.start()
     yield served
     assert served.stop() == 0
@@ -50,6 +58,26 @@ def test_its_agent_reads_what_the_caller_sent(gateway: Organisation) -> None:
 def test_its_agent_asks_another_with_all_that_it_shows(gateway: Organisation) -> None:
     text = gateway.chat("hi", "editor", temperature=0.5).text
     assert text == "user system Yes. 0.2 ['look_up'] 0.5 []"
+
+
+def test_its_agent_asks_a_model_and_what_that_used_is_counted(
+    gateway: Organisation, model: Model
+) -> None:
+    model.reply = lambda asked: (
+        answered("1. Bees", prompt_tokens=9, completion_tokens=4)
+        if asked.body["messages"][0]["role"] == "system"
+        else answered("An essay.", prompt_tokens=20, completion_tokens=6)
+    )
+    reply = gateway.chat("bees", "essayist")
+    assert reply.text == "An essay."
+    first, second = model.asked
+    assert [message["content"] for message in first.body["messages"]] == [
+        *("Three points.", "Outline: bees")
+    ]
+    assert first.body["max_tokens"] == 200
+    assert [message["content"] for message in second.body["messages"]] == ["bees", "1. Bees"]
+    usage = reply.json["usage"]
+    assert (usage["prompt_tokens"], usage["completion_tokens"]) == (29, 10)
 
 
 def test_its_numbers_are_those_of_the_program() -> None:

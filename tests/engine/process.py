@@ -3,6 +3,8 @@
 import http.client
 import json
 import os
+import socket
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -72,6 +74,31 @@ class EngineProcess(Launched):
         return Stream(line)
 
 
+class UnixEngineProcess(EngineProcess):
+    """The same, at the file of a socket."""
+
+    def __init__(self, organisation: Organisation) -> None:
+        super().__init__(organisation)
+        self.place = tempfile.TemporaryDirectory(prefix="carnet-")  # what a socket has is short
+        self.file = Path(self.place.name) / "engine.sock"
+        self.url = f"unix:{self.file}"
+
+    def begin(self, out: IO[bytes], err: IO[bytes], env: dict[str, str]) -> stage.ChildProcess:
+        with Path(os.devnull).open("rb") as nothing:
+            fds = (nothing.fileno(), out.fileno(), err.fileno())
+            return commands().start(CARNET, ("engine",), at=self.folder, env=env, fds=fds)
+
+    def _answers(self) -> bool:
+        assert self.process is not None, "it was not started"
+        assert self.process.poll() is None, self.errors.read_text()
+        with socket.socket(socket.AF_UNIX) as line:
+            return line.connect_ex(str(self.file)) == 0
+
+    def close(self) -> None:
+        super().close()
+        self.place.cleanup()
+
+
 class Stream:
     """One answer on its way."""
 
@@ -136,14 +163,15 @@ async def break_down(name: str) -> str:
     raise RuntimeError(f"/srv/secret/{name} sk-secret-12345678")
 """
 CONFIG = """
+[models.small]
+url = "{url}/v1"
+api_key = {{env = "MODEL_KEY"}}
+retries = 0
+
 [engine]
 listen = "http://127.0.0.1:0"
-url = "{url}/v1"
-model = "small"
-api_key = {{env = "MODEL_KEY"}}
 tools = ["tools:read_page", "tools:read_file", "tools:break_down"]
 max_iterations = 4
-retries = 0
 """
 KEY = "sk-upstream-12345678"
 

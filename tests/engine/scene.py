@@ -11,7 +11,7 @@ from carnet.engine.loop import UNBOUNDED, AgentLoop, LoopBounds
 from carnet.engine.stop import LoopStop
 from carnet.errors import CarnetError
 from carnet.ports.engine.loop import LoopTurn
-from carnet.ports.engine.tools import LoopTool, Once, ToolUse, at_once
+from carnet.ports.engine.tools import HiddenSeal, LoopTool, Once, ToolUse, at_once
 from carnet.testing.model import ScriptedModel
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.dialects.engine_chat.request import EngineRequest
@@ -77,7 +77,13 @@ def call(id: str = "c1", name: str = "look", arguments: str = "{}", index: int =
 class Scene:
     """What one turn of a loop came to."""
 
-    def __init__(self, *answers: Sequence[Any], tools: Sequence[LoopTool] = ()) -> None:
+    def __init__(
+        self,
+        *answers: Sequence[Any],
+        tools: Sequence[LoopTool] = (),
+        seal: HiddenSeal | None = None,
+    ) -> None:
+        self.seal = seal
         self.model = ScriptedModel(*answers)
         self.tools = tools
         self.written = Written()
@@ -97,7 +103,7 @@ class Scene:
     ) -> Done | Waiting:
         request = EngineRequest(messages=messages or (Message.user("Hi"),), correlation="req_1")
         turn = LoopTurn(request=request, actor=actor, resolved=resolved or {}, once=once)
-        loop = AgentLoop(self.model, self.tools, bounds=bounds)
+        loop = AgentLoop(self.model, self.tools, bounds=bounds, seal=self.seal)
         return await self.stop.run(loop(turn, self.written))
 
     async def failed(self, **more: Any) -> CarnetError:

@@ -1,6 +1,6 @@
 """One answer of a model: what is gathered, and how it is kept."""
 
-from carnet.core.messages.events import Data, Done, ToolCall
+from carnet.core.messages.events import ECHO, Data, Done, Extension, ToolCall
 from carnet.engine.completion import Completion, CompletionSink
 from tests.engine.scene import USED, Written, call
 
@@ -26,3 +26,14 @@ async def test_what_is_neither_text_nor_a_call_is_left_out() -> None:
 def test_what_is_kept_is_what_was_there() -> None:
     answer = Completion("Hi", (ToolCall("a", "f", '{"x":1}', 0),), "tool_calls", 7)
     assert Completion.read(answer.written()) == answer
+
+
+async def test_what_a_provider_wants_back_is_kept_with_the_answer_and_not_shown() -> None:
+    written = Written()
+    sink = CompletionSink(written, 0)
+    await sink.write(Extension(ECHO, {"by": "x", "blocks": []}))
+    await sink.write(ToolCall("c1", "look", "{}"))
+    answer = sink.ended(Done("tool_calls"))
+    assert written.events == []
+    assert Completion.read(answer.written()) == answer
+    assert answer.message.metadata == {ECHO: {"by": "x", "blocks": []}}

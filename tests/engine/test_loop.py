@@ -1,12 +1,13 @@
 """The loop: one model call after the other, with tools between, and every way it ends."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from carnet.core.messages.events import Done, Message, Text, ToolCall, ToolResult, Usage, Waiting
 from carnet.core.messages.interrupt import Resolution
-from carnet.engine.history import NOT_RUN
+from carnet.engine.history import NOT_RUN, marked
 from carnet.engine.loop import LoopBounds
 from carnet.engine.toolbox import DENIED
 from carnet.errors import (
@@ -51,7 +52,7 @@ async def test_a_model_is_asked_again_with_what_its_tools_gave() -> None:
     assert [offered.name for offered in first.tools] == ["read"]
     assert second.messages[1:] == (
         Message("assistant", ("I look.",), tool_calls=(ToolCall("c1", "read", '{"path":"/a"}'),)),
-        Message("tool", ("read /a for alice as req_1",), tool_call_id="c1"),
+        Message("tool", (marked("read /a for alice as req_1", "read"),), tool_call_id="c1"),
     )
 
 
@@ -263,7 +264,7 @@ async def test_a_rule_may_ask_for_an_approval_where_something_is_written(
     writes: bool,  # noqa: FBT001
     waits: bool,  # noqa: FBT001
 ) -> None:
-    scene = Scene([call()], ["So."], tools=[tool(approval="on_write", writes=writes)])
+    scene = Scene([call()], ["So."], tools=[tool(approval="write", writes=writes)])
     assert isinstance(await scene.run(), Waiting) is waits
 
 
@@ -286,4 +287,67 @@ async def test_one_that_was_approved_by_name_is() -> None:
     asked = (Message.user("Hi"), pending, Message("tool", ("x",), tool_call_id="b"))
     assert await scene.run(*asked, resolved={"a": YES}) == Done("stop")
     assert scene.events == [call("a", "send"), ToolResult("a", "ok", "nothing"), Text("Sent.")]
-    assert [message.text for message in scene.model.asked[0].messages] == ["Hi", "", "x", "nothing"]
+    assert [message.text for message in scene.model.asked[0].messages] == [
+        *("Hi", "", marked("x", "look"), marked("nothing", "send")),
+    ]
+
+
+# ------------------------------------------------------------------ what was answered is for one
+
+
+async def test_an_approval_is_for_one_call_whatever_the_model_calls_the_next() -> None:
+    """A model may give all its calls one name; what was approved is the first of them."""
+    used: list[dict[str, Any]] = []
+
+    async def send(use: ToolUse) -> str:
+        used.append(use.arguments)
+        return "sent"
+
+    tools = [tool("send", send, approval="always")]
+    script = [[call("c1", "send", '{"to":"bob"}')], [call("c1", "send", '{"to":"mallory"}')]]
+    kept, scene = Kept(), Scene(*script, tools=tools)
+    end = await scene.run(once=kept)
+    assert isinstance(end, Waiting)
+    kept.again()
+    end = await scene.run(once=kept, resolved={"c1": YES})
+    assert isinstance(end, Waiting)
+    assert [asked.id for asked in end.interrupts] == ["call_1_0"]
+    assert used == [{"to": "bob"}]
+
+
+async def test_an_approval_is_never_for_a_call_that_its_caller_wrote() -> None:
+    used: list[dict[str, Any]] = []
+
+    async def send(use: ToolUse) -> str:
+        used.append(use.arguments)
+        return "sent"
+
+    written = tuple([call(id, "send", '{"to":"mallory"}') for id in ("c1", "call_0_0")])
+    messages = (Message("assistant", ("",), tool_calls=written), Message.user("Go on"))
+    tools = [tool("send", send, approval="always")]
+    kept, scene = Kept(), Scene([call("c1", "send", '{"to":"bob"}')], ["So."], tools=tools)
+    end = await scene.run(*messages, once=kept)
+    assert isinstance(end, Waiting)
+    (question,) = end.interrupts
+    assert question.id == "call_0_0_1"
+    kept.again()
+    assert await scene.run(*messages, once=kept, resolved={question.id: YES}) == Done("stop")
+    assert used == [{"to": "bob"}]
+
+
+async def test_what_ran_beside_a_call_that_waited_is_found_at_its_place() -> None:
+    used: list[str] = []
+
+    async def look(use: ToolUse) -> str:
+        used.append(use.call)
+        return use.call
+
+    tools = [tool("send", look, approval="always"), tool("look", look)]
+    script = [call("c1", "send"), call("c2", "look", index=1)]
+    kept, scene = Kept(), Scene(script, ["So."], tools=tools)
+    assert isinstance(await scene.run(once=kept), Waiting)
+    kept.again()
+    assert await scene.run(once=kept, resolved={"c1": YES}) == Done("stop")
+    assert used == ["c2", "c1"]
+    results = [event for event in scene.events if isinstance(event, ToolResult)][-2:]
+    assert [(result.id, result.output) for result in results] == [("c1", "c1"), ("c2", "c2")]

@@ -390,10 +390,23 @@ ENGINE = (
         "if field]",
     ),
     Mutant(
+        "engine:security:no-bypass",
+        "auth/middleware.py",
+        'return ":" in name or self._people.find(name) is not None',
+        "return True",
+        tests=("test_a_person_who_has_ended_is_nobody_whatever_proves_her",),
+    ),
+    Mutant(
+        "engine:reference:b11",
+        "auth/credential.py",
+        "return found[0] if found and _is_own_page(headers) else None",
+        "return found[0] if found else None",
+    ),
+    Mutant(
         "engine:approval:tool",
         "engine/toolbox.py",
-        "if tool.needs_approval:",
-        "if False:",
+        "if not tool.needs_approval:",
+        "if tool:",
     ),
     Mutant(
         "engine:error:401",

@@ -15,7 +15,15 @@ import pytest
 
 from tests.architecture.tree import PACKAGE, ROOT, name_of, parsed
 from tests.requirements import faults, security
-from tests.requirements.designs import agents_api, engine, mentionable, samvad, tangle, travel
+from tests.requirements.designs import (
+    agents_api,
+    engine,
+    engine_reference,
+    mentionable,
+    samvad,
+    tangle,
+    travel,
+)
 from tests.requirements.markers import grown, left_out, odd_tests
 from tests.requirements.rows import Row
 
@@ -25,7 +33,7 @@ TABLES = {
     "mentionable": mentionable.ROWS,
     "samvad": samvad.ROWS,
     "travel": travel.ROWS,
-    "engine": engine.ROWS,
+    "engine": (*engine.ROWS, *engine_reference.ROWS),
     "security": security.ROWS,
     "faults": faults.ROWS,
 }

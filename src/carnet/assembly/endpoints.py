@@ -1,6 +1,7 @@
 """From settings, a store and the backend to the endpoints that agents are called by."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from msgspec import Struct
 
@@ -11,14 +12,17 @@ from carnet.gateway.answer import Answering
 from carnet.gateway.bodies import LargeBodies
 from carnet.gateway.dialects import rows_of
 from carnet.gateway.endpoint import DialectEndpoint
+from carnet.gateway.loops.turn_calls import TurnCalls
 from carnet.gateway.published import Capacity, Published
 from carnet.gateway.questions import Questions
 from carnet.gateway.tasks import TaskAccess, TaskRecords
 from carnet.guards.admission.gate import Gate
 from carnet.guards.caller.owner import Owners
+from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.guards.limits import Concurrency
 from carnet.http.exchange import Row
 from carnet.ports.world.clock import Clock
+from carnet.runtime.agents.http_engine import OpenStreams
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.ended import EndedLists
 from carnet.runtime.peers.keyring import Ring
@@ -33,6 +37,8 @@ from carnet.stores.open import Store
 from carnet.telemetry import Metrics
 from carnet.wire.dialects.dialect import Dialect, GatewayFacts
 from carnet.wire.stamps.stamp import Stamps
+
+LOOPS_SPEAK: Final = "openai"  # the dialect in which loops elsewhere call other agents
 
 
 class Backend(Struct, frozen=True, kw_only=True, eq=False):
@@ -49,6 +55,7 @@ class Backend(Struct, frozen=True, kw_only=True, eq=False):
     ended: EndedLists
     agents: Agents
     progress_writer: ProgressWriter
+    streams: OpenStreams
 
 
 class Endpoints(Struct, frozen=True, kw_only=True, eq=False):
@@ -116,6 +123,9 @@ class _Building:
             currency=settings.ledger.currency,
         )
         self._bodies = LargeBodies()
+        domain = settings.gateway.domain
+        bearers = TurnBearers(store.keys, clock, store.look_again, domain=domain)
+        self._turns = TurnCalls(bearers, backend.streams, clock)
         self.published = _published(settings, store, backend, clock, stamps)
         hours = settings.retention.task_hours
         readers = backend.concurrency.readers
@@ -144,6 +154,7 @@ class _Building:
             wake=self._backend.worker.wake,
             secret=lambda identity: write_secret(self._store.webhook_secret(identity)).reveal(),
             bodies=self._bodies,
+            turns=self._turns if dialect.name == LOOPS_SPEAK else None,
         )
 
     def questions(self, dialect: Dialect) -> Questions:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from carnet.assembly.agents.agents import Agents
 from carnet.assembly.agents.functions import load_classifier
 from carnet.assembly.agents.kinds import KINDS, Kind, Parts
+from carnet.assembly.agents.models import LazyModels
 from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
 from carnet.assembly.background import build_dispatcher, build_worker
 from carnet.assembly.endpoints import Backend, build_endpoints
@@ -41,6 +42,7 @@ from carnet.http.refusal import Refusing
 from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
+from carnet.runtime.agents.http_engine import OpenStreams
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.ended import EndedLists
 from carnet.runtime.peers.keyring import Ring
@@ -160,17 +162,17 @@ def build_backend(
     """The gate, and the agents behind it."""
     domain, dispatching, schemas = settings.gateway.domain, Dispatching(), CompiledSchemas()
     if former is None:
-        http = EgressClient(allow=settings.egress.allow)
+        http = EgressClient(allow=settings.egress.allow, sockets=settings.engine_sockets)
         ring, progress_writer = _ring(domain, store, http, clock), ProgressWriter(store.tasks)
         journal = _journal(settings, store, clock, ids, dialects)
-        ended = EndedLists(ring, http, clock)
+        ended, streams = EndedLists(ring, http, clock), OpenStreams()
     else:
         http, ring, journal = former.http, former.ring, former.journal
-        progress_writer, ended = former.progress_writer, former.ended
+        progress_writer, ended, streams = former.progress_writer, former.ended, former.streams
     elsewhere = build_elsewhere(
         settings, store, http, ring, clock, ids, stamps=stamps, dialects=dialects
     )
-    parts = _parts(settings, store, elsewhere, dispatching, schemas, progress_writer)
+    parts = _parts(settings, store, elsewhere, dispatching, schemas, progress_writer, streams)
     agents = Agents(parts, kinds, None if former is None else former.agents.breakers)
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
@@ -189,6 +191,7 @@ def build_backend(
         if former is not None
         else build_worker(settings, store, journal, router, clock, progress_writer, concurrency),
         progress_writer=progress_writer,
+        streams=streams,
         http=http,
         ring=ring,
         ended=ended,
@@ -232,6 +235,7 @@ def _parts(
     dispatching: Dispatching,
     schemas: CompiledSchemas,
     progress_writer: ProgressWriter,
+    streams: OpenStreams,
 ) -> Parts:
     return Parts(
         settings=settings,
@@ -242,6 +246,8 @@ def _parts(
         steps=store.steps,
         progress=progress_writer,
         people=store.people,
+        models=LazyModels(settings, elsewhere.client.http, elsewhere.client.ids),
+        streams=streams,
     )
 
 

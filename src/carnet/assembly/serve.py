@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -35,6 +35,7 @@ from carnet.http.refusal import Refuse
 from carnet.http.server import Server, make_server, room_for
 from carnet.log.repeats import Repeats
 from carnet.log.text import lines_for
+from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.clock_skew import watch_clock_skew
 from carnet.runtime.system import SystemClock, SystemIds, new_seed
 from carnet.runtime.watchdog import Watchdog
@@ -51,9 +52,29 @@ COLLECT_AFTER = (20_000, 20, 100)
 UNREACHED = "cards name an address that other machines do not reach; set [gateway] public_url"
 
 
+class Beside(Protocol):
+    """What else listens in the process of a gateway."""
+
+    sockets: Sockets  # bound, and not yet listening
+
+    def serving(
+        self,
+        gateway: RunningGateway,
+        limits: EdgeLimits,
+        process: Process,
+        clock: Clock,
+        ids: Ids,
+    ) -> contextlib.AbstractAsyncContextManager[None]:
+        """Answer, for the time of a context."""
+
+    async def drain(self, seconds: float) -> None:
+        """Take no new work; what runs has some time to end."""
+
+
 def serve(
     settings: Settings,
     *,
+    beside: Callable[[Settings], contextlib.AbstractContextManager[Beside]],
     host: str | None = None,
     port: int | None = None,
     fd: int | None = None,
@@ -63,16 +84,18 @@ def serve(
 ) -> int:
     """Run until a signal, at the address given or on an inherited socket; the exit code.
 
-    `spell` gives a sentence whose commands can be typed as they stand. `read` reads the settings
-    again, when it is asked to or, with `watch`, when a file has changed.
+    `beside` is what listens at an address of its own. `spell` gives a sentence whose commands can
+    be typed as they stand. `read` reads the settings again, when it is asked to or, with `watch`,
+    when a file has changed.
     """
-    with bound(settings.listening_at(host, port), fd=fd) as (real, sockets):
+    listening = settings.listening_at(host, port)
+    with bound(listening, fd=fd) as (real, sockets), beside(settings) as other:
         at = real.gateway
         process = Process(drain_seconds=at.drain_seconds, grace_seconds=at.grace_seconds)
-        process.own(lambda: [each.fileno() for each in sockets])
+        process.own(lambda: [each.fileno() for each in (*sockets, *other.sockets)])
         with logged(settings.log) as relog, _hung_up() as asks:
             sources = _Sources(settings, read or (lambda: settings), watch, relog, asks)
-            code = process.run(lambda: _serve(real, sockets, process, spell, sources))
+            code = process.run(lambda: _serve(real, sockets, process, spell, sources, other))
     return process.leave(code)
 
 
@@ -110,6 +133,7 @@ async def _serve(
     process: Process,
     spell: Callable[[str], str],
     sources: _Sources,
+    other: Beside,
 ) -> int:
     clock, ids = SystemClock(), SystemIds()
     store = await open_from(settings, exclusive=True)
@@ -129,7 +153,9 @@ async def _serve(
         ask = partial(asyncio.get_running_loop().call_soon_threadsafe, reloading.ask)
         sources.asks.append(ask)
         with Watchdog(gateway.metrics.held):
-            await _listen(settings, sockets, reloading, process, spell, sources)
+            limits = edge_limits(settings.limits, ())
+            async with other.serving(gateway, limits, process, clock, ids):
+                await _listen(settings, sockets, reloading, process, spell, sources, other)
     finally:
         skew.cancel()
         # What a second Ctrl-C did not wait for is ended while it can still be told.
@@ -166,6 +192,7 @@ async def _listen(
     process: Process,
     spell: Callable[[str], str],
     sources: _Sources,
+    other: Beside,
 ) -> None:
     listen(sockets)
     gateway = reloading.gateway
@@ -183,7 +210,8 @@ async def _listen(
             _say(farewell(gateway.journal.running, settings.gateway.drain_seconds))
             reloading.stop_admitting()
             try:
-                await reloading.gateway.drain()
+                seconds = settings.gateway.drain_seconds
+                await asyncio.gather(reloading.gateway.drain(), other.drain(seconds))
             finally:
                 process.drained()
 

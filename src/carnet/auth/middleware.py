@@ -2,6 +2,7 @@
 
 Law 1. Every request is judged, whatever its path: there is no way around.
 Law 2. What lies behind learns who acts and what that one may do, and nothing of how it was proved.
+       The bearer of a turn alone is handed on: calls out of that turn are made with it.
 Law 3. A refusal is told in the words of what lies behind, which it is given.
 """
 
@@ -23,21 +24,26 @@ from carnet.errors import (
 )
 from carnet.guards.caller.authentication import authenticate, bearer
 from carnet.guards.caller.failures import Failures
+from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.http.cors import Application
 from carnet.http.exchange import Exchange, Receive, Scope, Send
 from carnet.http.refusal import Refuse
-from carnet.ports.trust.keys import OwnKeys
 from carnet.ports.trust.people import People
 from carnet.ports.trust.trust import Tokens
 from carnet.ports.world.clock import Clock
-from carnet.wire.crypto.ed25519 import holds
 from carnet.wire.dialects.engine_chat.actor import EngineActor, write_actor
-from carnet.wire.dialects.engine_chat.bearer import is_bearer, read_bearer, write_resolved
+from carnet.wire.dialects.engine_chat.bearer import (
+    TurnBearer,
+    is_bearer,
+    write_resolved,
+    write_shown,
+)
 from carnet.wire.grammar.headers import Headers
 
 logger = logging.getLogger("carnet.auth")
 
 ENGINE: Final = "admin:engine"  # what a token must hold to ask a loop directly
+MOST_BEARERS: Final = 65_536  # that were used, and are remembered
 
 
 class KnownActor(Struct, frozen=True):
@@ -45,6 +51,7 @@ class KnownActor(Struct, frozen=True):
 
     actor: EngineActor
     resolved: Mapping[str, Resolution] = {}
+    bearer: Secret | None = None  # of the turn, where it was asked with one
 
 
 class Verify(Protocol):
@@ -55,48 +62,34 @@ class Verify(Protocol):
 
 
 class BearerVerifier:
-    """Knows the bearers of turns by the keys of their gateway, and leaves the rest to another."""
+    """Knows the bearers of turns by the keys of their gateway, and leaves the rest to another.
 
-    def __init__(
-        self,
-        keys: OwnKeys,
-        clock: Clock,
-        look_again: Callable[[], Awaitable[bool]],
-        *,
-        domain: str,
-        others: Verify,
-    ) -> None:
-        """`domain` is that of the gateway; `others` knows all other credentials.
+    Each is for one request: whoever has seen one cannot have done again what was approved in it.
+    """
 
-        `look_again` reads keys anew: one may have been made a moment ago.
-        """
-        self._keys = keys
-        self._clock = clock
-        self._look_again = look_again
-        self._domain = domain
+    def __init__(self, bearers: TurnBearers, *, others: Verify) -> None:
+        """`others` knows all other credentials."""
+        self._bearers = bearers
         self._others = others
+        self._used: dict[str, None] = {}  # the ids of bearers, in their order
 
     async def __call__(self, credential: Secret, /) -> KnownActor:
         """Whom a gateway acts for in one turn."""
         shown = bearer(credential)
         if shown is None or not is_bearer(shown.reveal()):
             return await self._others(credential)
-        signed, now = read_bearer(shown.reveal()), self._clock.wall_us()
-        key = self._key(signed.keyid, now)
-        if key is None and await self._look_again():
-            key = self._key(signed.keyid, now)
-        if key is None or not holds(key, signed.signed, signed.signature):
-            raise TokenInvalid("the bearer of a turn is not signed by a key of ours")
-        issuer, until = signed.bearer.issuer, signed.bearer.expires
-        if issuer != self._domain or until * 1_000_000 <= now:
-            raise TokenInvalid("the bearer of a turn is another gateway's, or its time is over")
-        return KnownActor(signed.bearer.actor, signed.bearer.resolved)
+        known = await self._bearers.verify(shown.reveal())
+        self._use(known)
+        return KnownActor(known.actor, known.resolved, shown)
 
-    def _key(self, keyid: str, now: int) -> bytes | None:
-        for key in self._keys.published(now):
-            if key.kid == keyid and key.state != "revoked":
-                return key.public
-        return None
+    def _use(self, known: TurnBearer) -> None:
+        """Take a bearer once; the oldest are forgotten when there are very many."""
+        if known.id in self._used:
+            raise TokenInvalid("the bearer of a turn was used before")
+        if len(self._used) >= MOST_BEARERS:
+            del self._used[next(iter(self._used))]
+        if known.id:
+            self._used[known.id] = None
 
 
 class TokenVerifier:
@@ -134,6 +127,32 @@ class TokenVerifier:
         return KnownActor(actor)
 
 
+class LiveVerifier:
+    """Refuses a person who has ended, whatever proved her (R25)."""
+
+    def __init__(
+        self, verify: Verify, people: People, look_again: Callable[[], Awaitable[bool]]
+    ) -> None:
+        """`verify` finds who it is; `look_again` reads people anew: one may have come just now."""
+        self._verify = verify
+        self._people = people
+        self._look_again = look_again
+
+    async def __call__(self, credential: Secret, /) -> KnownActor:
+        """Who acts, and is known still."""
+        known = await self._verify(credential)
+        if not (self._is_live(known.actor.id) or await self._is_new(known.actor.id)):
+            raise TokenInvalid("the person has ended, or was never known")
+        return known
+
+    def _is_live(self, name: str) -> bool:
+        """Whether it is no person's name, since machines say their kind, or one of somebody."""
+        return ":" in name or self._people.find(name) is not None
+
+    async def _is_new(self, name: str) -> bool:
+        return await self._look_again() and self._is_live(name)
+
+
 class Auth:
     """Stands before an application."""
 
@@ -164,6 +183,7 @@ class Auth:
             await self._refuse(Exchange(scope, receive, send), error)
             return
         fields_of = write_actor(known.actor) | write_resolved(known.resolved)
+        fields_of |= write_shown(known.bearer)
         written = [(name.encode(), value.encode()) for name, value in fields_of.items()]
         scope["headers"] = [*without_credentials(fields), *written]
         await self._app(scope, receive, send)

@@ -26,15 +26,15 @@ from carnet.cli.failures import (
 )
 from carnet.cli.invocation import WHOLE, Format, Group, Invocation, in_line, to_json
 from carnet.cli.operate import backup, operate, reload
-from carnet.cli.see import explain, inspect, ledger, lint, outbox, runs
-from carnet.cli.start import start
+from carnet.cli.see import conform, explain, inspect, ledger, lint, outbox, runs
+from carnet.cli.start import model, start
 from carnet.cli.times import write_span
 from carnet.cli.trust import delegate, keys, peers, people, tokens
 from carnet.errors import BY_CODE, CarnetError, ConfigInvalid, Internal, UsageInvalid
 from carnet.version import __version__
 
 GROUPS: dict[str, tuple[click.Command, ...]] = {
-    "start": (start.init, start.serve, start.engine, start.doctor),
+    "start": (start.init, start.serve, start.engine, model.model, start.doctor),
     "call": (call.call, inbox.inbox),
     "see": (runs.runs, runs.run, runs.tail, explain.explain),
     "trust": (people.people, tokens.tokens, keys.keys, peers.peers, tokens.agents),
@@ -48,6 +48,7 @@ GROUPS: dict[str, tuple[click.Command, ...]] = {
         outbox.outbox,
         tasks.tasks,
         operate.prune,
+        conform.conform,
         operate.version,
         operate.help_,
         operate.completion,

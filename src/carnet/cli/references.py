@@ -17,7 +17,8 @@ from shlex import quote
 
 from carnet.cli.source import Sight, look, module_file
 from carnet.config import SecretRef, Settings, resolve_secret, secret_path
-from carnet.config.sources import all_of
+from carnet.config.engine import read_system
+from carnet.config.sources import all_of, dotted
 from carnet.core.people.identity import CHAT
 from carnet.errors import ConfigInvalid
 
@@ -64,17 +65,23 @@ def references(settings: Settings) -> Iterator[tuple[str, SecretRef]]:
         for key, ref in (("api_key", agent.api_key), ("token", agent.token)):
             if ref is not None:
                 yield f"agents.{name}.{key}", ref
-    if settings.engine.api_key is not None:
-        yield "engine.api_key", settings.engine.api_key
-    for domain, peer in settings.peers.items():
-        if peer.token is not None:
-            yield f'peers."{domain}".token', peer.token
+    for name, model in settings.models.items():
+        if model.api_key is not None:
+            yield dotted(("models", name, "api_key")), model.api_key
+    tokens = [(f'peers."{domain}"', peer.token) for domain, peer in settings.peers.items()]
+    tokens += [(f"tools.{name}", tool.token) for name, tool in settings.tools.items()]
+    for section, token in tokens:
+        if token is not None:
+            yield f"{section}.token", token
 
 
 def own_sources(settings: Settings) -> Iterator[Path]:
     """The files beside carnet.toml that its functions are in."""
     targets = [agent.target for agent in settings.agents.values()]
-    for target in (*targets, settings.gateway.injection_classifier, *settings.engine.tools):
+    targets += [tool.target for tool in settings.tools.values()]
+    lists = [settings.engine.tools, *(agent.tools or () for agent in settings.agents.values())]
+    targets += [name for names in lists for name in names if ":" in name]
+    for target in (*targets, settings.gateway.injection_classifier):
         path = None if target is None else module_file(target.partition(":")[0], settings.base)
         if path is not None:
             yield path
@@ -83,6 +90,7 @@ def own_sources(settings: Settings) -> Iterator[Path]:
 def look_at(settings: Settings, name: str, *, load: bool) -> Sight:
     """What can be seen of an agent; imported and with its schemas compiled if `load` says so."""
     agent = settings.agents[name]
+    read_system(agent.system, agent.system_file, settings.base, key=f"agents.{name}.system_file")
     if agent.target is None:
         return Sight(skills=(CHAT.id,) if agent.kind == "openai" else ())
     key = f"agents.{name}.target"

@@ -37,6 +37,8 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
     ),
     "agents": frozenset({ALL}),
     "peers": frozenset({ALL}),
+    "models": frozenset({ALL}),
+    "tools": frozenset({ALL}),
 }
 NEEDS_RESTART: Final[Mapping[str, frozenset[str]]] = {
     "gateway": frozenset({"host", "port", "domain", "drain_seconds", "grace_seconds"}),
@@ -48,8 +50,7 @@ NEEDS_RESTART: Final[Mapping[str, frozenset[str]]] = {
     "limits": frozenset({"store_queue"}),
     "engine": frozenset(
         {
-            *("listen", "url", "model", "api_key", "timeout", "retries", "max_iterations"),
-            *("max_tokens", "tools", "ask_before"),
+            *("listen", "serve", "model", "max_iterations", "max_tokens", "tools", "ask_before"),
         }
     ),
 }
@@ -75,7 +76,7 @@ def merged(running: Settings, read: Settings) -> Settings:
 
 
 def changed(before: Settings, after: Settings) -> list[str]:
-    """The keys whose values differ and can be taken over; agents and peers that came or went."""
+    """The keys whose values differ and can be taken over; members of families that came or went."""
     found = [f"{s}.{key}" for s, key in _differing(before, after) if is_reloadable(s, key)]
     for family, kind in FAMILIES.items():
         former, now, keys = getattr(before, family), getattr(after, family), readers_of(kind)

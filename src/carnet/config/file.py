@@ -13,23 +13,29 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from carnet.config.engine import IN_PROCESS
+from carnet.config.engine import (
+    MODEL_NAME,
+    EngineSettings,
+    ModelSettings,
+    chosen_model,
+    no_model,
+)
 from carnet.config.limits import Limits
+from carnet.config.lines import KeyPath
+from carnet.config.outbound import DIALECTS, LATER_DIALECTS, PeerSettings
 from carnet.config.readers import one_of, whole
 from carnet.config.settings import (
-    DIALECTS,
-    LATER_DIALECTS,
     LATER_KINDS,
     MOST_DEPTH,
     SECTIONS,
     AgentSettings,
     GatewaySettings,
-    PeerSettings,
     Settings,
     StoreSettings,
     local_url,
 )
-from carnet.config.sources import Sources, dotted
+from carnet.config.sources import Sources, dotted, nearest
+from carnet.config.tools import FIND_TOOLS, OF_WAYS, TOOL_NAME, WAYS, ToolSettings
 from carnet.core.people.address import check_domain, check_local
 from carnet.errors import AddressInvalid, ConfigInvalid
 
@@ -82,11 +88,13 @@ def load(
     parts["gateway"] = sources.part(lambda: _gateway(sources, env))
     parts["store"] = sources.part(lambda: _store(sources))
     parts["agents"] = sources.part(lambda: _agents(sources, parts["limits"] or Limits(), kinds))
-    for name, agent in (parts["agents"] or {}).items():
-        engine = parts["engine"]
-        if agent.kind == "engine" and engine and engine.listen == IN_PROCESS and not engine.url:
-            sources.part(partial(_refuse_engine, sources, name))
     parts["peers"] = sources.part(lambda: _peers(sources, dialects))
+    parts["models"] = sources.part(lambda: _models(sources, parts["limits"] or Limits()))
+    if None not in (parts["agents"], parts["models"], parts["engine"]):
+        _check_models(sources, parts["engine"], parts["agents"], parts["models"])
+    parts["tools"] = sources.part(lambda: _tools(sources))
+    if None not in (parts["agents"], parts["engine"], parts["tools"]):
+        _check_tools(sources, parts["engine"], parts["agents"], parts["tools"])
     sources.check()
     return Settings(**parts, source=path, base=path.parent, origins=sources.origins)
 
@@ -144,6 +152,8 @@ def _agent(sources: Sources, name: str, limits: Limits, kinds: Kinds) -> AgentSe
     for key in kinds[agent.kind]:
         if getattr(agent, key) is None:
             sources.refuse((*path, "kind"), f"an agent of kind {agent.kind} needs '{key}'")
+    if agent.system is not None and agent.system_file is not None:
+        sources.refuse((*path, "system_file"), "stands beside 'system'; keep one of them")
     if agent.retries > limits.retries:
         if sources.origins[dotted((*path, "retries"))] != "default":
             sources.refuse((*path, "retries"), f"is above [limits] retries = {limits.retries}")
@@ -151,9 +161,63 @@ def _agent(sources: Sources, name: str, limits: Limits, kinds: Kinds) -> AgentSe
     return agent
 
 
-def _refuse_engine(sources: Sources, name: str) -> None:
-    reason = "an agent of kind engine needs 'url' in [engine]: the model that its loop asks"
-    sources.refuse(("agents", name, "kind"), reason)
+def _models(sources: Sources, limits: Limits) -> dict[str, ModelSettings]:
+    models: dict[str, ModelSettings] = {}
+    for name in sources.names("models"):
+        model = sources.part(partial(_model, sources, name, limits))
+        if model is not None:
+            models[name] = model
+    for name, model in models.items():
+        sources.part(partial(_check_fallbacks, sources, name, model, models))
+    return models
+
+
+def _model(sources: Sources, name: str, limits: Limits) -> ModelSettings:
+    path = ("models", name)
+    if not MODEL_NAME.fullmatch(name):
+        sources.refuse(path, "is no name for a model: 1 to 64 letters, digits, '.', '_' and '-'")
+    model = sources.section(ModelSettings, path)
+    if model.retries > limits.retries:
+        if sources.origins[dotted((*path, "retries"))] != "default":
+            sources.refuse((*path, "retries"), f"is above [limits] retries = {limits.retries}")
+        model = structs.replace(model, retries=limits.retries)
+    return model
+
+
+def _check_fallbacks(
+    sources: Sources, name: str, model: ModelSettings, models: Mapping[str, ModelSettings]
+) -> None:
+    path, known = ("models", name, "fallbacks"), models.keys() - {name}
+    for other in model.fallbacks:
+        if other not in known:
+            sources.refuse(path, f"'{other}' is no other one of [models]. {nearest(other, known)}")
+    if len(set(model.fallbacks)) < len(model.fallbacks):
+        sources.refuse(path, "names one of them twice")
+
+
+def _check_models(
+    sources: Sources,
+    engine: EngineSettings,
+    agents: Mapping[str, AgentSettings],
+    models: Mapping[str, ModelSettings],
+) -> None:
+    """Refuse names of models that there are not, and loops that have none to ask."""
+    sources.part(partial(_check_model, sources, ("engine", "model"), engine.model, models))
+    for name, agent in agents.items():
+        if agent.kind != "engine":
+            continue
+        path = ("agents", name)
+        sources.part(partial(_check_model, sources, (*path, "model"), agent.model, models))
+        if engine.is_in_process and chosen_model(agent.model, engine, models) is None:
+            sources.part(partial(sources.refuse, (*path, "kind"), no_model(models)))
+
+
+def _check_model(
+    sources: Sources, path: KeyPath, named: str | None, models: Mapping[str, ModelSettings]
+) -> None:
+    if named is not None and named not in models:
+        hint = nearest(named, models) if models else "Write a section [models.NAME]."
+        sources.refuse(path, f"names no one of [models]: {hint}")
 
 
 def _check_name(sources: Sources, name: str) -> None:
@@ -186,3 +250,51 @@ def _peer(sources: Sources, domain: str, dialects: Sequence[str]) -> PeerSetting
         sources.refuse(("peers", domain), f"is no peer's domain: {error.facts['reason']}")
     readers = {"dialect": one_of(*dialects, later=LATER_DIALECTS)}
     return sources.section(PeerSettings, ("peers", domain), readers)
+
+
+def _tools(sources: Sources) -> dict[str, ToolSettings]:
+    tools: dict[str, ToolSettings] = {}
+    for name in sources.names("tools"):
+        tool = sources.part(partial(_tool, sources, name))
+        if tool is not None:
+            tools[name] = tool
+    return tools
+
+
+def _tool(sources: Sources, name: str) -> ToolSettings:
+    path = ("tools", name)
+    if not TOOL_NAME.fullmatch(name) or name == FIND_TOOLS:
+        reason = f"is no name for a tool: 1 to 64 letters, digits, '_' and '-', not '{FIND_TOOLS}'"
+        sources.refuse(path, reason)
+    tool = sources.section(ToolSettings, path)
+    if not tool.way:
+        sources.refuse(path, f"needs one of {', '.join(WAYS)}, and no more than one")
+    if tool.way in {"command", "agent"} and tool.description is None:
+        sources.refuse(path, f"with '{tool.way}' needs a 'description': what models are told")
+    for key, ways in OF_WAYS.items():
+        is_given = sources.origins[dotted((*path, key))] != "default"
+        if is_given and tool.way not in ways:
+            sources.refuse((*path, key), f"is for {' and '.join(ways)}, and this is '{tool.way}'")
+    return tool
+
+
+def _check_tools(
+    sources: Sources,
+    engine: EngineSettings,
+    agents: Mapping[str, AgentSettings],
+    tools: Mapping[str, ToolSettings],
+) -> None:
+    """Refuse names of tools that there are not."""
+    sources.part(partial(_check_named, sources, ("engine", "tools"), engine.tools, tools))
+    for name, agent in agents.items():
+        path = ("agents", name, "tools")
+        sources.part(partial(_check_named, sources, path, agent.tools or (), tools))
+
+
+def _check_named(
+    sources: Sources, path: KeyPath, named: Sequence[str], tools: Mapping[str, ToolSettings]
+) -> None:
+    for name in named:
+        if ":" not in name and not name.startswith("@") and name not in tools:
+            hint = nearest(name, tools) if tools else "Write a section [tools.NAME]."
+            sources.refuse(path, f"'{name}' is none of [tools]. {hint}")

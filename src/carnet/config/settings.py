@@ -12,18 +12,23 @@ from typing import Annotated, Final, Literal
 from msgspec import Struct, structs
 
 from carnet.config import readers as read
-from carnet.config.engine import EngineSettings
+from carnet.config.engine import MOST_TOKENS, EngineSettings, ModelSettings
 from carnet.config.limits import Limits
+from carnet.config.outbound import (
+    FORM_HELP,
+    EgressSettings,
+    OutboxSettings,
+    PeerSettings,
+    SignatureForm,
+)
 from carnet.config.readers import SecretRef
+from carnet.config.tools import ToolSettings, tool_names
 from carnet.core.call import Price
-from carnet.core.money.amount import MICROS
 
 MOST_DEPTH = 1000  # beyond it a limit is a mistake, not a limit
 MOST_DAYS = 36_500
 MIN_LEASE = 2  # seconds: it is renewed each third of it, and looked at each second
 LATER_KINDS = ("a2a", "conversation")
-DIALECTS = ("tangle", "samvad")  # what peers may be listed with, by the rows of `wire.dialects`
-LATER_DIALECTS = ("a2a", "engine_chat", "agents_api", "openai")
 # Members that say how a model answers, and nothing of where, by whom or on whose account.
 DEFAULT_MEMBERS = (
     *("frequency_penalty", "function_call", "functions", "logit_bias", "logprobs"),
@@ -31,11 +36,6 @@ DEFAULT_MEMBERS = (
     *("presence_penalty", "reasoning_effort", "repetition_penalty", "response_format", "seed"),
     *("stop", "temperature", "tool_choice", "tools", "top_k", "top_logprobs", "top_p"),
     "verbosity",
-)
-
-SignatureForm = Literal["auto", "samvad", "rfc9421", "carnet"]
-_FORM_HELP = (
-    "samvad: how calls to it are signed; auto finds out by what it publishes and remembers."
 )
 
 
@@ -170,7 +170,11 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         read.url(),
         "openai, tangle, samvad: where it is; for samvad what stands before /agent/message.",
     ] = None
-    model: Annotated[str | None, read.text(), "openai, tangle: the model to ask for there."] = None
+    model: Annotated[
+        str | None,
+        read.text(),
+        "openai, tangle: the model to ask for there; engine: one of [models].",
+    ] = None
     api_key: Annotated[SecretRef | None, read.secret(), "openai: how we authenticate to it."] = None
     token: Annotated[
         SecretRef | None,
@@ -188,7 +192,7 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         "samvad: the id of its card, such as agent://globex.example, if its host does not say it.",
     ] = None
     signature_form: Annotated[
-        SignatureForm, read.one_of("auto", "samvad", "rfc9421", "carnet"), _FORM_HELP
+        SignatureForm, read.one_of("auto", "samvad", "rfc9421", "carnet"), FORM_HELP
     ] = "auto"
     timeout: Annotated[float, read.seconds(), "Seconds one call may take."] = 600.0
     concurrency: Annotated[
@@ -217,23 +221,39 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     ] = True
     tokens_per_sender_per_day: Annotated[
         int | None,
-        read.whole(1, 2**53 - 1),
+        read.whole(1, MOST_TOKENS),
         "Tokens that one signed sender may use of it in a day; by default as [limits] says.",
     ] = None
     system: Annotated[str | None, read.text(), "openai, engine: the system message put first."] = (
         None
     )
+    system_file: Annotated[
+        str | None, read.text(), "openai, engine: a file with it, beside carnet.toml."
+    ] = None
     caller_system: Annotated[
         bool,
         read.truth(),
         "openai, engine: whether callers' system messages pass, after the one of 'system'; "
         "without one they do.",
     ] = False
+    tools: Annotated[
+        tuple[str, ...] | None, tool_names(), "engine: what its model may use, if not as [engine]."
+    ] = None
     pass_members: Annotated[
         tuple[str, ...],
         read.members(),
         'openai: the members of a request that reach the model; ["*"] lets all of them pass.',
     ] = DEFAULT_MEMBERS
+    max_iterations: Annotated[
+        int | None,
+        read.whole(1),
+        "engine: how often the model is asked in one answer; by default as [engine] says.",
+    ] = None
+    max_tokens: Annotated[
+        int | None,
+        read.whole(1, MOST_TOKENS),
+        "engine: tokens after which an answer ends; by default as [engine] says.",
+    ] = None
     retries: Annotated[
         int,
         read.whole(0, 3),
@@ -247,58 +267,16 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     ] = False
 
     @property
+    def has_system(self) -> bool:
+        """Whether it has a system message of its own."""
+        return self.system is not None or self.system_file is not None
+
+    @property
     def full_price(self) -> Price:
         """The three prices together."""
         return Price(
             per_call=self.price, per_million_in=self.price_in, per_million_out=self.price_out
         )
-
-
-class PeerSettings(Struct, frozen=True, kw_only=True):
-    """One `[peers."domain"]` section."""
-
-    url: Annotated[str, read.url(), "Where its gateway is."]
-    may_forward_authorization: Annotated[
-        bool, read.truth(), "Whether forwarded credentials may go to it and come from it."
-    ] = False
-    keys: Annotated[
-        tuple[str, ...], read.public_keys(), "Its pinned keys; otherwise they come from its card."
-    ] = ()
-    token: Annotated[SecretRef | None, read.secret(), "How we authenticate to it."] = None
-    dialect: Annotated[
-        str,
-        read.one_of(*DIALECTS, later=LATER_DIALECTS),
-        "What it speaks.",
-    ] = "tangle"
-    signature_form: Annotated[
-        SignatureForm, read.one_of("auto", "samvad", "rfc9421", "carnet"), _FORM_HELP
-    ] = "auto"
-    credit: Annotated[int, read.amount(), "What it may owe us."] = 0
-    max_cost: Annotated[int, read.amount(), "The most it may charge us for one call."] = MICROS
-
-
-class EgressSettings(Struct, frozen=True, kw_only=True):
-    """The `[egress]` section."""
-
-    allow: Annotated[
-        tuple[str, ...],
-        read.destinations(),
-        "Where callbacks and cards that others name may lead beside public https addresses: "
-        "host:port, or a range.",
-    ] = ()
-
-
-class OutboxSettings(Struct, frozen=True, kw_only=True):
-    """The `[outbox]` section: delivering webhooks."""
-
-    schedule: Annotated[
-        tuple[float, ...],
-        read.schedule(most=7 * 86_400),
-        "Seconds before each attempt to deliver a webhook; after the last one it is dead.",
-    ] = (0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
-    timeout: Annotated[
-        float, read.seconds(most=25), "Seconds that one attempt may take, the answer included."
-    ] = 10.0
 
 
 class InboxSettings(Struct, frozen=True, kw_only=True):
@@ -338,10 +316,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     retention: RetentionSettings
     agents: dict[str, AgentSettings]
     peers: dict[str, PeerSettings]
+    models: dict[str, ModelSettings]
     egress: EgressSettings
     outbox: OutboxSettings
     inbox: InboxSettings
     engine: EngineSettings
+    tools: dict[str, ToolSettings]
     log: LogSettings
     limits: Limits
     source: Path  # carnet.toml
@@ -361,6 +341,11 @@ class Settings(Struct, frozen=True, kw_only=True):
         """Whether it listens to other machines and nobody said where those reach it."""
         is_given = self.origins["gateway.public_url"] != "default"
         return self.gateway.host in ANYWHERE and not is_given
+
+    @property
+    def engine_sockets(self) -> dict[str, str]:
+        """The files that stand behind names of hosts, for who asks the agent loop."""
+        return self.engine.sockets(self.base)
 
     def listening_at(self, host: str | None, port: int | None) -> "Settings":
         """The same settings with the address that a command line gave."""
@@ -394,4 +379,9 @@ SECTIONS: dict[str, type[Struct]] = {
     "log": LogSettings,
     "limits": Limits,
 }
-FAMILIES: dict[str, type[Struct]] = {"agents": AgentSettings, "peers": PeerSettings}
+FAMILIES: dict[str, type[Struct]] = {
+    "agents": AgentSettings,
+    "peers": PeerSettings,
+    "models": ModelSettings,
+    "tools": ToolSettings,
+}

@@ -10,10 +10,14 @@ Law 4. The cause of a failure is in our log, under the name of the request.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from msgspec.structs import replace
+
 from carnet.core.messages.events import End, Event, Failed, Usage
+from carnet.core.people.identity import Secret
 from carnet.engine.stop import LoopStop
 from carnet.errors import CarnetError, Internal, MethodNotAllowed, RouteNotFound, ShuttingDown
 from carnet.http.exchange import (
@@ -25,10 +29,11 @@ from carnet.http.exchange import (
     Send,
     check_json_body,
 )
+from carnet.ports.engine.calls import AgentCalls
 from carnet.ports.engine.loop import Engine, LoopTurn
 from carnet.wire.dialects.dialect import Fields, Reply
 from carnet.wire.dialects.engine_chat.actor import read_actor
-from carnet.wire.dialects.engine_chat.bearer import read_resolved
+from carnet.wire.dialects.engine_chat.bearer import TurnBearer, read_resolved, read_shown
 from carnet.wire.dialects.engine_chat.refusals import SHUTTING_DOWN, write_refusal
 from carnet.wire.dialects.engine_chat.request import EngineRequest, read_request
 from carnet.wire.dialects.engine_chat.writer import EngineWriter
@@ -50,9 +55,19 @@ _STREAMED: Final = (
 class EngineEndpoint:
     """Serves one loop."""
 
-    def __init__(self, engine: Engine, *, max_bytes: int) -> None:
-        """`max_bytes` is the most that a request may have."""
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        max_bytes: int,
+        calls: Callable[[Secret], AgentCalls] | None = None,
+    ) -> None:
+        """`max_bytes` is the most that a request may have.
+
+        `calls` gives what calls other agents with the bearer of a turn.
+        """
         self._engine = engine
+        self._calls = calls
         self._max_bytes = max_bytes
         self._running: set[LoopStop] = set()
         self._quiet = asyncio.Event()  # nothing runs
@@ -89,14 +104,28 @@ class EngineEndpoint:
             raise MethodNotAllowed(allow="POST")
         if self._is_draining:
             raise ShuttingDown(retry_after=1)
-        actor, resolved = read_actor(exchange.headers), read_resolved(exchange.headers)
-        check_json_body(exchange.headers)
+        headers = exchange.headers
+        actor, resolved, shown = read_actor(headers), read_resolved(headers), read_shown(headers)
+        check_json_body(headers)
         request = await _read(await exchange.read(self._max_bytes))
         if self._is_draining:  # it began while the body was on its way
             raise ShuttingDown(retry_after=1)
         await exchange.start(200, _STREAMED)
+        turn = LoopTurn(request=request, actor=actor, resolved=resolved)
+        if shown is not None:
+            turn = self._named(turn, *shown)
         with DisconnectWatch(exchange.line):
-            await self._stream(exchange, LoopTurn(request=request, actor=actor, resolved=resolved))
+            await self._stream(exchange, turn)
+
+    def _named(self, turn: LoopTurn, credential: Secret, bearer: TurnBearer) -> LoopTurn:
+        """The same for the agent that a gateway asks for, with the calls that it may make."""
+        return replace(
+            turn,
+            name=bearer.turn,
+            agent=bearer.agent,
+            is_final=bearer.is_final,
+            calls=None if self._calls is None else self._calls(credential),
+        )
 
     async def _stream(self, exchange: Exchange, turn: LoopTurn) -> None:
         sink, stop = _StreamSink(exchange), LoopStop()

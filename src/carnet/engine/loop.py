@@ -28,7 +28,7 @@ from carnet.engine.toolbox import Toolbox, ToolRun, ToolTurn
 from carnet.errors import CarnetError, ProviderError
 from carnet.ports.engine.loop import LoopTurn
 from carnet.ports.engine.model import LanguageModel, ModelAsk
-from carnet.ports.engine.tools import LoopTool
+from carnet.ports.engine.tools import HiddenSeal, LoopTool, ToolSource
 from carnet.wire.dialects.engine_chat.refusals import (
     BUDGET_EXCEEDED,
     TOO_MANY_ITERATIONS,
@@ -57,17 +57,24 @@ class AgentLoop:
         model: LanguageModel,
         tools: Sequence[LoopTool] = (),
         *,
+        sources: Sequence[ToolSource] = (),
         bounds: LoopBounds = UNBOUNDED,
+        seal: HiddenSeal | None = None,
     ) -> None:
-        """Ask this model, with these tools."""
+        """Ask this model, with these tools and those that `sources` have.
+
+        `seal` is for what is hidden in calls, where those that wait come back by other hands.
+        """
+        self._seal = seal
         self._model = model
-        self._toolbox = Toolbox(tools)
+        self._toolbox = Toolbox(tools, sources)
         self._bounds = bounds
 
     async def __call__(self, turn: LoopTurn, sink: Sink, /) -> Done | Waiting:
         """Answer one request."""
-        run = _LoopRun(self._model, self._toolbox, self._bounds, turn, sink)
         try:
+            toolbox = await self._toolbox.now()
+            run = _LoopRun(self._model, toolbox, self._bounds, turn, sink, self._seal)
             return await run.go()
         except CarnetError as error:
             end = end_of(error)
@@ -86,27 +93,28 @@ class _LoopRun:
         bounds: LoopBounds,
         turn: LoopTurn,
         sink: Sink,
+        seal: HiddenSeal | None,
     ) -> None:
         self._model = model
         self._bounds = bounds
         self._turn = turn
         self._sink = sink
-        request = turn.request
-        self._offered = toolbox.offered(turn.actor)
-        self._tools = ToolRun(
-            toolbox,
-            ToolTurn(
-                actor=turn.actor,
-                correlation=request.correlation,
-                resolved=turn.resolved,
-                once=turn.once,
-            ),
-            sink,
+        tool_turn = ToolTurn(
+            actor=turn.actor,
+            correlation=turn.request.correlation,
+            resolved=turn.resolved,
+            once=turn.once,
+            seal=seal,
+            calls=turn.calls,
+            is_final=turn.is_final,
         )
+        self._tools = ToolRun(toolbox, tool_turn, self._sink)
         self._messages: list[Message] = []
+        self._used = {call.id for each in turn.request.messages for call in each.tool_calls}
         self._asked = 0  # times that the model was
         self._tokens = 0
         self._is_visible = False
+        self._warned: set[bool] = set()  # of a window that fills, and of what was left out
 
     async def go(self) -> Done | Waiting:
         """Ask the model until it has ended."""
@@ -129,8 +137,11 @@ class _LoopRun:
     async def _resume(self) -> Waiting | None:
         """Run what was approved of the calls that were sent without a result."""
         messages, resolved = self._turn.request.messages, self._turn.resolved
+        for message in messages:
+            for call in message.tool_calls:
+                self._tools.look(call)
         approved = [call for call in unanswered(messages) if call.id in resolved]
-        outcomes = await self._tools.use(approved)
+        outcomes = await self._tools.go_on(approved)
         self._messages = completed(messages, outcomes.results)
         return _waiting(outcomes.waiting)
 
@@ -148,10 +159,10 @@ class _LoopRun:
 
     async def _completion(self) -> Completion:
         place, self._asked = self._asked, self._asked + 1
-        passing = CompletionSink(self._sink, place)
+        passing = CompletionSink(self._sink, place, self._used, self._warned)
         ask = ModelAsk(
             messages=tuple(self._messages),
-            tools=self._offered,
+            tools=self._tools.offered,
             correlation=self._turn.request.correlation,
         )
         is_new = False
@@ -165,6 +176,7 @@ class _LoopRun:
         if not is_new and answer.text.strip():
             await self._sink.write(Text(answer.text))
         self._tokens += answer.tokens
+        self._used.update([call.id for call in answer.calls])
         return answer
 
     async def _use(self, answer: Completion) -> Waiting | None:

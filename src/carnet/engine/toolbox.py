@@ -10,12 +10,18 @@ Law 4. A tool that cannot be used at all ends the answer, when the others have e
 Law 5. What a tool raises is for our log. The model and whoever reads the stream are told in words
        of ours, unless the tool has words for them.
 Law 6. An output has a greatest length; what is beyond it is left out, and that is said.
+Law 7. Every call has its place among the steps of its turn, whatever comes of it. What came of it
+       is decided once: a turn that runs again finds the same, also where by then the actor, the
+       tools or a server are others. Of a call of another agent the record of that is what is kept.
+Law 8. What a tool gave is marked as data when a model is told of it; what we say is not.
+Law 9. A tool that asks another agent is used where a hop is left for it. Where who was asked waits
+       for somebody, so does the call; the others of its answer end first.
 """
 
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -25,8 +31,19 @@ from carnet.core.messages.events import ToolCall, ToolResult
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Sink
 from carnet.core.messages.parameters import Tool
+from carnet.engine.history import marked
+from carnet.engine.tools.display import CANNOT_OPEN, Cover, approved, is_long, shown
+from carnet.engine.tools.search import DEFINITION, FIND_TOOLS, matching, words_of_found
 from carnet.errors import Cancelled, CarnetError, Ours, ShuttingDown, ToolUnusable
-from carnet.ports.engine.tools import LoopTool, Once, ToolFailed, ToolUse
+from carnet.ports.engine.calls import AgentCalls, CalleeWaits
+from carnet.ports.engine.tools import (
+    HiddenSeal,
+    LoopTool,
+    Once,
+    ToolFailed,
+    ToolSource,
+    ToolUse,
+)
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.dialects.engine_chat.request import arguments_of, is_name
 from carnet.wire.dialects.engine_chat.writer import words_of
@@ -35,7 +52,6 @@ from carnet.wire.grammar import json
 logger = logging.getLogger("carnet.engine")
 
 MOST_OUTPUT: Final = 40_000  # characters, so that a result is one frame for every reader
-MOST_ARGUMENTS: Final = 120_000  # bytes, so that a call is one frame as well
 MOST_REPEATED: Final = 2  # identical calls in one answer
 MOST_AT_ONCE: Final = 8
 MOST_STEP_NAME: Final = 200  # characters of the name that a step is kept under
@@ -46,6 +62,8 @@ TOO_LONG: Final = "The arguments are too long."
 REPEATED: Final = "This call was made before, with the same arguments. Its result is the same."
 NOT_ALLOWED: Final = "This tool may not be used here."
 DENIED: Final = "This was asked for and denied."
+NO_CALLS: Final = "Other agents cannot be called from here."
+NO_HOP: Final = "Other agents cannot be called from here: this is the last hop of its chain."
 TOO_SLOW: Final = "The tool did not answer in time."
 FAILED: Final = "The tool failed."
 CUT: Final = "\n[cut here: the output was too long]"
@@ -63,34 +81,78 @@ class ToolTurn(Struct, frozen=True, kw_only=True):
     correlation: str
     resolved: Mapping[str, Resolution]  # by the ids of calls
     once: Once
+    seal: HiddenSeal | None = None  # for what is hidden in calls that come back
+    calls: AgentCalls | None = None
+    is_final: bool = False
+
+    def denied(self, tool: LoopTool) -> str:
+        """Why a tool may not be used, whatever it is given; empty where it may."""
+        if tool.permission is not None and not self.actor.may(tool.permission):
+            return NOT_ALLOWED
+        if not tool.calls_agent:
+            return ""
+        if self.is_final:
+            return NO_HOP
+        return NO_CALLS if self.calls is None else ""
 
 
 class Outcomes(Struct, frozen=True):
     """What came of the calls of one answer."""
 
     results: dict[str, str]  # what the model is told, by the ids of calls
-    waiting: tuple[ToolCall, ...]  # for an approval
+    waiting: tuple[ToolCall, ...]  # for an approval, or for who was asked; as they are shown
 
 
 class Toolbox:
     """The tools of a loop, by their names."""
 
-    def __init__(self, tools: Sequence[LoopTool]) -> None:
-        """Two tools of one name are refused: a model could not tell them apart."""
+    def __init__(self, tools: Sequence[LoopTool], sources: Sequence[ToolSource] = ()) -> None:
+        """Two tools of one name are refused: a model could not tell them apart.
+
+        `sources` have more of them, which are asked for in each turn (`now`).
+        """
         self._tools = {tool.definition.name: tool for tool in tools}
         if len(self._tools) < len(tools):
             raise ValueError("two tools have the same name")
         for name in self._tools:
-            if not is_name(name):
+            if not is_name(name) or name == FIND_TOOLS:
                 raise ValueError(f"{name!r} is no name of a tool")
+        self._sources = sources
+        self._find = LoopTool(definition=DEFINITION, use=self._found)
 
-    def offered(self, actor: EngineActor) -> tuple[Tool, ...]:
-        """Those that a model is told of: what the actor may use."""
-        return tuple([tool.definition for tool in self._tools.values() if _may(actor, tool)])
+    async def now(self) -> "Toolbox":
+        """With the tools of the sources, as they are at present."""
+        if not self._sources:
+            return self
+        tools = dict(self._tools)
+        for listed in await asyncio.gather(*[_listed(source) for source in self._sources]):
+            tools |= {each.definition.name: each for each in listed} | tools  # ours come first
+        return Toolbox(tuple(tools.values()))
+
+    def offered(self, turn: ToolTurn, found: Collection[str] = ()) -> tuple[Tool, ...]:
+        """Those that a model is told of: what can be used, and of the rest what was found."""
+        usable = [tool for tool in self.tools if not turn.denied(tool)]
+        sent = [tool for tool in usable if tool.is_always_sent or tool.definition.name in found]
+        if any(not tool.is_always_sent for tool in usable):
+            sent.append(self._find)
+        return tuple([tool.definition for tool in sent])
+
+    @property
+    def tools(self) -> tuple[LoopTool, ...]:
+        """All of them."""
+        return tuple(self._tools.values())
 
     def find(self, name: str) -> LoopTool | None:
         """The tool of that name."""
-        return self._tools.get(name)
+        return self._find if name == FIND_TOOLS else self._tools.get(name)
+
+    def search(self, arguments: Mapping[str, Any], actor: EngineActor) -> list[LoopTool]:
+        """Of the tools that are not always sent those that fit, and that the actor may use."""
+        more = [tool for tool in self.tools if not tool.is_always_sent]
+        return matching([tool for tool in more if _may(actor, tool)], arguments)
+
+    async def _found(self, use: ToolUse, /) -> object:
+        return words_of_found(self.search(use.arguments, use.actor))
 
 
 class ToolRun:
@@ -102,83 +164,140 @@ class ToolRun:
         self._turn = turn
         self._sink = sink
         self._made: Counter[bytes] = Counter()
+        self._next = 0  # the place of the next call
         self._places = asyncio.Semaphore(MOST_AT_ONCE)
+        self._found: set[str] = set()  # names of tools that the model has looked for
+        self._cover = Cover(turn.actor.id, turn.seal)
+        self._lost: set[str] = set()  # calls in which something is hidden for good
+
+    @property
+    def offered(self) -> tuple[Tool, ...]:
+        """What the model is told of now."""
+        return self._toolbox.offered(self._turn, self._found)
+
+    def look(self, call: ToolCall) -> None:
+        """Offer from now on what a call that was answered has found."""
+        if call.name == FIND_TOOLS:
+            found = self._toolbox.search(arguments_of(call) or {}, self._turn.actor)
+            self._found |= {tool.definition.name for tool in found}
+
+    async def go_on(self, calls: Sequence[ToolCall]) -> Outcomes:
+        """Run calls that came back, since somebody has approved them."""
+        return await self.use([self._opened(call) for call in calls])
+
+    def _opened(self, call: ToolCall) -> ToolCall:
+        """A call with what was hidden in it; without any where that cannot be opened."""
+        try:
+            arguments = self._cover.find(call, arguments_of(call) or {})
+        except ValueError:
+            self._lost.add(call.id)
+            return call
+        return replace(call, arguments=json.write_text(arguments))
 
     async def use(self, calls: Sequence[ToolCall]) -> Outcomes:
         """Run the calls of one answer; raises what ends the turn."""
-        for call in calls:
-            await self._sink.write(_shown(call))
-        begun = {call.id: self._begin(call) for call in calls}
+        find, cover = self._toolbox.find, self._cover
+        seen = {call.id: shown(call, find(call.name), cover) for call in calls}
+        for call in seen.values():
+            await self._sink.write(call)
+        begun = [(call, self._begin(call)) for call in calls]
         results: dict[str, str] = {}
+        waiting: list[ToolCall] = []
         broken: CarnetError | None = None
         async with asyncio.TaskGroup() as group:
-            tasks = {id: group.create_task(_outcome(act)) for id, act in begun.items() if act}
-            for id, task in tasks.items():
+            tasks = [(call, group.create_task(_outcome(act))) for call, act in begun]
+            for call, task in tasks:
                 outcome = await task
                 if isinstance(outcome, CarnetError):
                     broken = broken or outcome
-                    continue
-                results[id] = words_of(outcome.output)
-                await self._sink.write(ToolResult(id, outcome.status, outcome.output))
+                elif outcome is None:
+                    waiting.append(seen[call.id])
+                else:
+                    results[call.id] = await self._ended(call, outcome)
         if broken is not None:
             raise broken
-        return Outcomes(results, tuple([call for call in calls if begun[call.id] is None]))
+        return Outcomes(results, tuple(waiting))
 
-    def _begin(self, call: ToolCall) -> "Awaitable[_Outcome] | None":
-        """What gives the outcome of a call; None where it waits for an approval.
+    async def _ended(self, call: ToolCall, outcome: "_Outcome") -> str:
+        """Show what came of a call; what the model is told of it."""
+        await self._sink.write(ToolResult(call.id, outcome.status, outcome.output))
+        self.look(call)
+        return marked(outcome.output, call.name) if outcome.is_outside else outcome.output
+
+    def _begin(self, call: ToolCall) -> "Awaitable[_Outcome]":
+        """What gives the outcome of a call; it raises _Waits where somebody must approve it.
 
         It is called in the order of the calls, and fixes the place of what is kept of each.
         """
+        place, self._next = self._next, self._next + 1
         tool, arguments = self._toolbox.find(call.name), arguments_of(call)
         refusal = self._refusal(call, tool, arguments)
-        if refusal is not None or tool is None or arguments is None:
-            return _given(refusal or _Outcome("error", UNKNOWN))
-        if tool.needs_approval:
-            answer = self._turn.resolved.get(call.id)
-            if answer is None:
-                return None
-            if not answer.accepted:
-                return _given(_Outcome("denied", DENIED))
-            if isinstance(answer.value, dict):  # R45: whoever approves may change them
-                arguments = answer.value
-        return self._kept(tool, call, arguments)
+
+        async def act() -> list[Any]:
+            if refusal is not None or tool is None or arguments is None:
+                return (refusal or _Outcome("error", UNKNOWN)).kept
+            given = self._approved(call, tool, arguments)
+            if given is None:
+                return _Outcome("denied", DENIED).kept
+            async with self._places:
+                return (await self._run(tool, call, given, place)).kept
+
+        if tool is not None and tool.calls_agent:  # its call has a record, which answers a repeat
+            return _read(act())
+        return _read(self._turn.once(f"tool {call.name}"[:MOST_STEP_NAME], act))
+
+    def _approved(
+        self, call: ToolCall, tool: LoopTool, arguments: dict[str, Any]
+    ) -> dict[str, Any] | None:
+        """The arguments that it may be run with; None where that was denied."""
+        if not tool.needs_approval:
+            return arguments
+        answer = self._turn.resolved.get(call.id)
+        if answer is None:
+            raise _Waits
+        if not answer.accepted:
+            return None
+        if isinstance(answer.value, dict):  # R45: whoever approves may change them
+            return approved(answer.value, arguments, tool)
+        return arguments
 
     def _refusal(
         self, call: ToolCall, tool: LoopTool | None, arguments: dict[str, Any] | None
     ) -> "_Outcome | None":
         if tool is None:
             return _Outcome("error", UNKNOWN)
-        if not _may(self._turn.actor, tool):
-            return _Outcome("denied", NOT_ALLOWED)
+        denied = self._turn.denied(tool)
+        if denied:
+            return _Outcome("denied", denied)
         if arguments is None:
             return _Outcome("error", NOT_AN_OBJECT)
-        if _is_long(call):
-            return _Outcome("error", TOO_LONG)
+        if is_long(call) or call.id in self._lost:
+            return _Outcome("error", TOO_LONG if is_long(call) else CANNOT_OPEN)
         name = json.canonical([call.name, arguments])
         self._made[name] += 1
         return _Outcome("error", REPEATED) if self._made[name] > MOST_REPEATED else None
 
-    def _kept(
-        self, tool: LoopTool, call: ToolCall, arguments: dict[str, Any]
-    ) -> "Awaitable[_Outcome]":
-        async def act() -> list[str]:
-            async with self._places:
-                outcome = await self._run(tool, call, arguments)
-            return [outcome.status, outcome.output]
-
-        return _read(self._turn.once(f"tool {call.name}"[:MOST_STEP_NAME], act))
-
-    async def _run(self, tool: LoopTool, call: ToolCall, arguments: dict[str, Any]) -> "_Outcome":
+    async def _run(
+        self, tool: LoopTool, call: ToolCall, arguments: dict[str, Any], place: int
+    ) -> "_Outcome":
         turn = self._turn
         use = ToolUse(
-            arguments=arguments, call=call.id, actor=turn.actor, correlation=turn.correlation
+            arguments=arguments,
+            call=call.id,
+            actor=turn.actor,
+            correlation=turn.correlation,
+            place=place,
+            calls=turn.calls,
         )
         try:
             async with asyncio.timeout(tool.seconds):
                 output = await tool.use(use)
-            return _Outcome("ok", _bounded(words_of(output)))
+            return _Outcome("ok", _bounded(words_of(output)), tool.definition is not DEFINITION)
+        except CalleeWaits:
+            raise
         except ToolFailed as failed:
-            return _Outcome("error", _bounded(str(failed) or FAILED))
+            words = str(failed)
+            return _Outcome("error", _bounded(words or FAILED), bool(words))
         except TimeoutError:
             return _Outcome("error", TOO_SLOW)
         except CarnetError as error:
@@ -205,36 +324,42 @@ class ToolRun:
 class _Outcome(Struct, frozen=True):
     status: Status
     output: str
+    is_outside: bool = False  # its words are the tool's, not ours
+
+    @property
+    def kept(self) -> list[Any]:
+        return [self.status, self.output, self.is_outside]
+
+
+class _Waits(Exception):
+    """A call waits for somebody's approval."""
 
 
 async def _read(kept: Awaitable[Any]) -> _Outcome:
-    status, output = await kept
-    return _Outcome(status, output)
+    return _Outcome(*await kept)
 
 
-async def _given(outcome: _Outcome) -> _Outcome:
-    return outcome
-
-
-async def _outcome(act: Awaitable[_Outcome]) -> _Outcome | CarnetError:
-    """An outcome, or what ends the turn: it ends it when the others have ended."""
+async def _outcome(act: Awaitable[_Outcome]) -> _Outcome | CarnetError | None:
+    """An outcome, or what ends the turn: it ends it when the others have ended. None: it waits."""
     try:
         return await act
     except CarnetError as error:
         return error
+    except (_Waits, CalleeWaits):
+        return None
+
+
+async def _listed(source: ToolSource) -> Sequence[LoopTool]:
+    """The tools of a source; one that cannot be asked has none, and the others are used."""
+    try:
+        return await source.tools()
+    except ToolUnusable as error:
+        logger.warning("tools are missing", extra={"code": error.code, "detail": str(error)})
+        return ()
 
 
 def _may(actor: EngineActor, tool: LoopTool) -> bool:
     return tool.permission is None or actor.may(tool.permission)
-
-
-def _is_long(call: ToolCall) -> bool:
-    return len(call.arguments.encode(errors="replace")) > MOST_ARGUMENTS
-
-
-def _shown(call: ToolCall) -> ToolCall:
-    """A call as it is shown: run here, and without arguments that no frame holds."""
-    return replace(call, arguments="{}" if _is_long(call) else call.arguments, is_own=True)
 
 
 def _bounded(text: str) -> str:

@@ -28,9 +28,17 @@ from carnet import faults
 from carnet.core.call import Call, Claim
 from carnet.core.chain.carnet import Mark
 from carnet.core.people.proof import Document
-from carnet.errors import CarnetError, Internal, InvalidJson, TokenInvalid, TooManyFailures
+from carnet.errors import (
+    CarnetError,
+    Internal,
+    InvalidJson,
+    ShuttingDown,
+    TokenInvalid,
+    TooManyFailures,
+)
 from carnet.gateway.answer import Answering
 from carnet.gateway.bodies import LARGE_BYTES, LargeBodies, LargeBody
+from carnet.gateway.loops.turn_calls import TurnCalls
 from carnet.gateway.published import Published
 from carnet.guards.caller.failures import Failures
 from carnet.http.exchange import (
@@ -166,12 +174,14 @@ class DialectEndpoint:
         wake: Callable[[], None],
         secret: Secrets | None,
         bodies: LargeBodies,
+        turns: TurnCalls | None = None,
     ) -> None:
         """`wake` is told of a new task; `secret` gives what callbacks are signed with.
 
-        `bodies` are the large ones of all endpoints.
+        `bodies` are the large ones of all endpoints; `turns` takes the calls of loops elsewhere.
         """
         self._bodies = bodies
+        self._turns = turns
         self._dialect = dialect
         self._answering = answering
         self._published = published
@@ -181,14 +191,22 @@ class DialectEndpoint:
 
     async def call(self, way: Way, exchange: Exchange, agent: str | None = None) -> None:
         """Have a call answered at once."""
-        began = self._answering.begin()
+        try:
+            began = self._answering.begin()
+        except ShuttingDown:
+            began = 0.0
+            if self._turns is None or await self._turns.find(exchange.headers) is None:
+                raise  # only what runs may still call others
         call = await self._admitted(way, exchange, agent)
-        await self._answering.answer(exchange, call, began)
+        if call is not None:
+            await self._answering.answer(exchange, call, began)
 
     async def task(self, way: Way, exchange: Exchange, agent: str | None = None) -> None:
         """Accept a call for later; who names a callback is told the secret that signs it."""
         began = self._answering.begin()
         call = await self._admitted(way, exchange, agent)
+        if call is None:
+            return
         self._wake()
         status, headers, body = self._dialect.accepted(call)
         if call.callback is not None and self._secret is not None:
@@ -198,7 +216,8 @@ class DialectEndpoint:
         faults.point("reply.after_write")
         self._answering.note_accepted(exchange, call, began)
 
-    async def _admitted(self, way: Way, exchange: Exchange, agent: str | None) -> Call:
+    async def _admitted(self, way: Way, exchange: Exchange, agent: str | None) -> Call | None:
+        """The call that a request makes; None where it was made out of another turn."""
         dialect, answering = self._dialect, self._answering
         arrival = Arrival(
             way,
@@ -214,6 +233,7 @@ class DialectEndpoint:
             if way.kind == "call":
                 arrival.run = stamped.run
         entered: list[LargeBody] = []  # where the body is a large one
+        claim: Claim | None = None
         try:
             arrival.body = await answering.receive(
                 exchange, lambda: self._enter(arrival, exchange, entered)
@@ -225,10 +245,22 @@ class DialectEndpoint:
                 claim = self._read(arrival)
             return await answering.admit(claim)
         except CarnetError as error:
+            if await self._called(error, claim, exchange, entered):
+                return None
             raise await self._refusal(arrival, error) from None
         finally:
             for place in entered:
                 place.leave()
+
+    async def _called(
+        self, error: CarnetError, claim: Claim | None, exchange: Exchange, entered: list[LargeBody]
+    ) -> bool:
+        """Whether it is a call that a loop makes out of its turn; then it has been answered."""
+        while entered:  # its body was read, or is refused: others' may be
+            entered.pop().leave()
+        if self._turns is None or claim is None:
+            return False
+        return await self._turns.answer(exchange, claim, error)
 
     async def _enter(self, arrival: Arrival, exchange: Exchange, entered: list[LargeBody]) -> None:
         """Refuse a stranger; let a large body wait for those of the same caller."""
@@ -254,7 +286,13 @@ class DialectEndpoint:
         if proof is None and not self._dialect.is_signed and arrival.way.kind == "call":
             proof = travel.read_proof(arrival.request, arrival.body or None, arrival.stamps)
         if proof is not None or not self._dialect.is_signed:
-            return await self._answering.vouch(read_authorization(arrival.headers), proof)
+            try:
+                return await self._answering.vouch(read_authorization(arrival.headers), proof)
+            except TokenInvalid:
+                calls = None if self._turns is None else await self._turns.find(arrival.headers)
+                if calls is None:
+                    raise
+                return f"turn:{id(calls)}"
         return ""  # nobody that is known: it is refused by what it has not signed
 
     def _read(self, arrival: Arrival) -> Claim:

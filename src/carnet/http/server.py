@@ -42,11 +42,12 @@ class Server(uvicorn.Server):
         sockets: list[socket.socket],
         drain: Drain,
         on_listening: Callable[[], None],
-        on_stop: Callable[[], None],
+        on_stop: Callable[[], None] | None,
     ) -> None:
         """`drain` returns when nothing is running any more; `sockets` are closed at the end.
 
-        `on_stop` is told of every signal to stop, in the midst of whatever runs then.
+        `on_stop` is told of every signal to stop, in the midst of whatever runs then; without it
+        signals are another's, and `should_exit` stops it.
         """
         super().__init__(config)
         self._sockets = sockets
@@ -93,10 +94,13 @@ class Server(uvicorn.Server):
 
         Not by the loop: an agent may hold it.
         """
-        loop = asyncio.get_running_loop()
+        loop, on_stop = asyncio.get_running_loop(), self._on_stop
+        if on_stop is None:
+            yield
+            return
 
         def signalled(_: int, __: object) -> None:
-            self._on_stop()
+            on_stop()
             loop.call_soon_threadsafe(self._stop)
 
         formerly = {number: signal.signal(number, signalled) for number in STOPPING}
@@ -164,14 +168,15 @@ def make_server(
     seed: bytes,
     drain: Drain,
     on_listening: Callable[[], None],
-    on_stop: Callable[[], None] = lambda: None,
+    on_stop: Callable[[], None] | None = lambda: None,
 ) -> Server:
     """A server for the application; the protocol class is named, never chosen by chance.
 
     `sockets` are bound, and are those it listens on.
     `note` is told of every request that is refused before the application sees it; `proxies` are
     believed when they tell who called them, and `refusing` has the words of refusals.
-    Nobody can guess `seed`, which names of requests are drawn from.
+    Nobody can guess `seed`, which names of requests are drawn from. Without `on_stop` the signals
+    are another server's.
     """
     config = uvicorn.Config(
         app,

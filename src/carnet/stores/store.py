@@ -31,7 +31,7 @@ from carnet.stores.ledger.payments import StoredPayments
 from carnet.stores.ledger.settlements import Settlements
 from carnet.stores.ledger.verification import Progress, Verified, verify
 from carnet.stores.outbox import StoredOutbox
-from carnet.stores.secrets.seal import derive
+from carnet.stores.secrets.seal import WordSeal, derive
 from carnet.stores.secrets.secrets_file import Keys
 from carnet.stores.trust.receipts import StoredReceipts
 from carnet.stores.trust.trust import StoredTrust, TrustReader
@@ -122,6 +122,7 @@ class Store:
         self.expiry: Final = Expiry(database, self.tasks, callbacks, clock)
         self.revocations: Final = Revocations(trust, database, clock, self.expiry)
         self.steps: Final = StoredSteps(database)
+        self.word_seal: Final = WordSeal(secrets.seal)
         self.outbox: Final = StoredOutbox(database)
         self.records: Final = StoredRecords(database, search_rows, waiting, self.people)
         self.payments: Final = StoredPayments(database, search_rows)

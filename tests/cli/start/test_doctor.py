@@ -96,6 +96,34 @@ def test_a_model_that_is_a_gateway_is_found(pair: Pair, tmp_path: Path) -> None:
     ]
 
 
+def test_models_that_do_not_answer_and_files_that_are_not_there_are_found(
+    pair: Pair, tmp_path: Path
+) -> None:
+    _, globex = pair
+    gateway = organisation(tmp_path / "umbrella", "umbrella.example")
+    gateway.configure(f'''
+[models.gone]
+url = "http://127.0.0.1:1/v1"
+[models.there]
+url = "{globex.url}/v1"
+kind = "anthropic"
+[engine]
+model = "there"
+[agents.assistant]
+kind = "engine"
+[agents.other]
+kind = "engine"
+system_file = "prompt.md"
+''')
+    assert [status for status, _ in findings(gateway, "models")] == ["warn", "ok"]
+    found = {message: status for status, message in findings(gateway, "agents")}
+    assert found["assistant is answered by the agent loop."] == "ok"
+    assert any("agents.other.system_file" in message for message in found)
+    checked = gateway.try_carnet("config", "check")
+    assert checked.returncode == 2
+    assert "prompt.md cannot be read" in checked.stdout + checked.stderr
+
+
 @pytest.mark.parametrize("load", [(), ("--load",)])
 def test_an_agent_that_takes_no_parameter_is_found(tmp_path: Path, load: tuple[str, ...]) -> None:
     gateway = organisation(tmp_path / "acme", "acme.example")

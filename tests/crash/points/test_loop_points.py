@@ -35,10 +35,12 @@ CONFIG = """
 [agents.worker]
 kind = "engine"
 
-[engine]
+[models.small]
 url = "{url}/v1"
-tools = ["loop_work:work"]
 retries = 0
+
+[engine]
+tools = ["loop_work:work"]
 """
 POINTS = ("step.begin", "step.done", "step.kept")
 STEPS = 7  # three tools, and the model before each and after the last

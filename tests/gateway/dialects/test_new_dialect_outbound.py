@@ -10,7 +10,7 @@ from msgspec import Struct
 from carnet.cli.call.call import call
 from carnet.cli.trust.peers import add as peers_add
 from carnet.config import load
-from carnet.config.settings import DIALECTS as CONFIGURED
+from carnet.config.outbound import DIALECTS as CONFIGURED
 from carnet.errors import ConfigInvalid
 from carnet.ports.trust.trust import Peer
 from carnet.wire.dialects import DIALECTS, by_peer

@@ -29,6 +29,7 @@ class Echo(BaseHTTPRequestHandler):
     asked: ClassVar[list[tuple[dict[str, str], dict[str, Any]]]] = []
     frames: list[tuple[str, dict[str, Any]]] | None = None  # in the place of the echo
     status = 200
+    is_cut = False  # each byte of its stream is a piece of its own
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -44,7 +45,8 @@ class Echo(BaseHTTPRequestHandler):
         self.send_header("content-type", "text/event-stream")
         self.send_header("connection", "close")
         self.end_headers()
-        self.wfile.write(data.encode())
+        for piece in [data[n : n + 1] for n in range(len(data))] if Echo.is_cut else [data]:
+            self.wfile.write(piece.encode())
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""
@@ -74,7 +76,7 @@ def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
 @pytest.fixture(autouse=True)
 def as_it_was() -> None:
     Echo.asked.clear()
-    Echo.frames, Echo.status = None, 200
+    Echo.frames, Echo.status, Echo.is_cut = None, 200, False
 
 
 def test_another_loop_answers_in_the_place_of_ours_by_one_line_of_configuration(
@@ -118,6 +120,19 @@ def test_a_person_acts_under_her_own_name(front: Organisation) -> None:
     ((headers, _),) = Echo.asked
     actor = read_bearer(headers["authorization"].removeprefix("Bearer ")).bearer.actor
     assert (actor.id, actor.may("tool:read"), actor.may("tool:send")) == ("alice", True, False)
+
+
+@pytest.mark.parametrize("name", ["content", "delta"])
+def test_where_a_stream_is_cut_and_how_its_fields_are_spelled_changes_nothing(
+    front: Organisation, name: str
+) -> None:
+    Echo.frames = [
+        ("text-delta", {name: "Hello, "}),
+        ("text-delta", {name: "mirror ✓"}),
+        ("done", {"finish_reason": "stop", "usage": {"prompt_tokens": 1, "completion_tokens": 1}}),
+    ]
+    Echo.is_cut = True
+    assert front.chat("Hi", "mirror").text == "Hello, mirror ✓"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The contract between a gateway and an agent loop: what seed 002 asks for.
 
 A loop answers agents in the process of a gateway, or over HTTP. What depends on conversations,
-triggers, sessions and other kinds of tools is due.
+triggers and sessions is due.
 """
 
 from tests.requirements.rows import Row
@@ -13,19 +13,24 @@ _TELEMETRY = "tests/test_telemetry.py::"
 _ENGINE = "tests/engine/test_endpoint.py::"
 _FAILURES = "tests/engine/test_endpoint_failures.py::"
 _AGENTS = "tests/interop/engine/test_agents.py::"
+_MODELS = "tests/interop/engine/test_models.py::"
 _SWAPPED = "tests/interop/engine/test_swapped.py::"
+_BEARERS = "tests/security/callers/test_turn_bearers.py::"
+_CONFORM = "tests/interop/engine/test_conform.py::"
+_BESIDE = "tests/interop/engine/test_beside.py::"
 _AUTHED = "tests/auth/test_middleware.py::"
 _LOOP = "tests/engine/test_loop.py::"
 _TOOLBOX = "tests/engine/test_toolbox.py::"
+_USED = "tests/interop/engine/test_tools.py::"
+_COMMANDS = "tests/runtime/tools/test_command.py::"
+_SERVERS = "tests/runtime/tools/test_mcp_client.py::"
 _ACTOR = "tests/wire/dialects/engine_chat/test_actor.py::"
 _READ = "tests/wire/dialects/engine_chat/test_request.py::"
 _WRITTEN = "tests/wire/dialects/engine_chat/test_writer.py::"
 _STREAMED = "tests/wire/dialects/engine_chat/test_stream.py::"
 _REFUSED = "tests/wire/dialects/engine_chat/test_refusals.py::"
 
-_AUTH = "Auth between a gateway and its loop: in one process the guards stand in its place"
-_SESSIONS = "sessions of people"
-_TOOLS = "other kinds of tools: commands, MCP servers, agents elsewhere"
+_SESSIONS = "sessions that somebody signs in to; until then a cookie holds a token"
 _CONVERSATIONS = "conversations of people, which the gateway keeps"
 _TRIGGERS = "hooks and schedules"
 _PAGES = "what clients of the owner's API are shown"
@@ -198,20 +203,28 @@ _CONFIGURATION = (
         (
             _ENGINE + "test_a_tool_is_called_seen_and_used_and_all_tokens_are_counted",
             _AGENTS + "test_callers_bring_no_tools_and_no_instructions",
+            _MODELS + "test_every_agent_has_its_own_model_system_message_and_bounds",
         ),
     ),
     Row(
         "engine:configuration:sources",
         "Tools come from MCP servers, from commands and from functions.",
         "002 what is not in the request",
-        (_ENGINE + "test_a_tool_is_called_seen_and_used_and_all_tokens_are_counted",),
-        due=_TOOLS,
+        (
+            _ENGINE + "test_a_tool_is_called_seen_and_used_and_all_tokens_are_counted",
+            _USED + "test_a_program_and_servers_in_a_process_and_over_http_are_used",
+            _SERVERS + "test_a_loop_uses_its_tools",
+            _COMMANDS + "test_it_is_run_without_a_shell_and_gives_what_it_writes",
+        ),
     ),
     Row(
         "engine:configuration:always-send",
         "Which tools a model is always told of is said there too.",
         "002 what is not in the request; decision D109",
-        due=_TOOLS,
+        (
+            _USED + "test_tools_that_are_not_always_sent_are_found",
+            _TOOLBOX + "test_tools_that_are_not_always_sent_are_found_and_then_offered",
+        ),
     ),
     Row(
         "engine:iterations:optional",
@@ -434,8 +447,8 @@ _ERRORS = (
             _SWAPPED
             + "test_a_loop_that_breaks_the_contract_fails_the_call_and_shows_nothing_of_its_own",
             _TOOLBOX + "test_what_cannot_be_used_at_all_ends_the_answer_when_the_others_have_ended",
+            _USED + "test_a_tool_that_cannot_be_used_at_all_ends_the_answer",
         ),
-        due=_TOOLS,
     ),
     Row(
         "engine:error:context",
@@ -444,6 +457,7 @@ _ERRORS = (
         (
             _ENGINE + "test_a_failure_of_the_model_is_one_code_and_one_sentence",
             _LOOP + "test_a_failure_keeps_its_cause",
+            _MODELS + "test_what_no_longer_fits_is_left_out_and_the_end_says_so",
         ),
     ),
     Row(
@@ -470,8 +484,12 @@ _ERRORS = (
         "engine:error:infrastructure",
         "tool_error is for tools that cannot be used at all, and ends the stream.",
         "002 mid-stream errors",
-        (_TOOLBOX + "test_what_cannot_be_used_at_all_ends_the_answer_when_the_others_have_ended",),
-        due=_TOOLS,
+        (
+            _TOOLBOX + "test_what_cannot_be_used_at_all_ends_the_answer_when_the_others_have_ended",
+            _USED + "test_a_tool_that_cannot_be_used_at_all_ends_the_answer",
+            _COMMANDS + "test_a_program_that_is_gone_cannot_be_used",
+            _SERVERS + "test_a_server_that_cannot_be_reached_cannot_be_used",
+        ),
     ),
     Row(
         "engine:error:safe",
@@ -537,6 +555,7 @@ _IDENTITY = (
         (
             _ENGINE + "test_an_api_key_is_a_credential",
             _ENGINE + "test_one_post_is_answered_by_one_stream",
+            _ENGINE + "test_a_session_cookie_is_a_credential_but_not_from_the_page_of_another_site",
         ),
         due=_SESSIONS,
     ),
@@ -642,6 +661,7 @@ _NOTES = (
             _AGENTS + "test_an_agent_is_answered_by_the_loop_and_billed_for_all_its_tokens",
             _SWAPPED
             + "test_another_loop_answers_in_the_place_of_ours_by_one_line_of_configuration",
+            _BESIDE + "test_a_gateway_serves_the_loop_of_its_agents_at_a_socket_of_its_own",
         ),
     ),
     Row(
@@ -651,6 +671,7 @@ _NOTES = (
         (
             _ENGINE + "test_one_post_is_answered_by_one_stream",
             _LOOP + "test_what_a_model_says_is_passed_on_as_it_comes_and_ends_with_it",
+            _MODELS + "test_a_loop_uses_tools_and_answers_over_anthropics_messages",
         ),
     ),
     Row(
@@ -698,7 +719,11 @@ _SUCCESS = (
         "engine:success:swap-loop",
         "Another loop in its place changes nothing at the gateway.",
         "002 success criteria, second",
-        (_SWAPPED + "test_another_loop_answers_in_the_place_of_ours_by_one_line_of_configuration",),
+        (
+            _CONFORM + "test_a_loop_of_its_own_stands_in_for_ours_and_passes_the_kit",
+            _SWAPPED
+            + "test_another_loop_answers_in_the_place_of_ours_by_one_line_of_configuration",
+        ),
     ),
     Row(
         "engine:success:swap-gateway",
@@ -706,6 +731,7 @@ _SUCCESS = (
         "sends the right shape.",
         "002 success criteria, third",
         (
+            _CONFORM + "test_a_front_of_its_own_stands_in_for_the_gateway",
             _ENGINE + "test_one_post_is_answered_by_one_stream",
             _ENGINE + "test_the_request_of_the_design_is_answered_as_it_stands",
         ),
@@ -760,8 +786,15 @@ _SECURITY = (
         "engine:security:no-bypass",
         "Every request passes Auth before it reaches the loop; there is no other way.",
         "002 security requirements, first",
-        (_ENGINE + "test_without_a_credential_nothing_is_answered_at_any_path",),
-        due=_AUTH,
+        (
+            _ENGINE + "test_without_a_credential_nothing_is_answered_at_any_path",
+            _USED + "test_without_a_credential_no_loop_is_asked",
+            _USED + "test_an_agent_elsewhere_cannot_have_a_tool_used_that_the_caller_may_not",
+            _ENGINE + "test_a_person_who_has_ended_is_nobody",
+            _AUTHED + "test_a_person_who_has_ended_is_nobody_whatever_proves_her",
+            _AGENTS + "test_nobody_reaches_the_loop_without_being_known",
+            _BESIDE + "test_a_gateway_serves_the_loop_of_its_agents_at_a_socket_of_its_own",
+        ),
     ),
     Row(
         "engine:security:no-credentials",
@@ -777,8 +810,12 @@ _SECURITY = (
         "engine:security:read-only",
         "The loop reads who acts and neither changes, makes up nor removes it.",
         "002 security requirements, third",
-        (_AUTHED + "test_who_is_known_comes_through_as_who_it_is",),
-        due=_TOOLS,
+        (
+            _AUTHED + "test_who_is_known_comes_through_as_who_it_is",
+            _LOOP + "test_a_model_is_asked_again_with_what_its_tools_gave",
+            _USED + "test_an_agent_elsewhere_cannot_have_a_tool_used_that_the_caller_may_not",
+            _BEARERS + "test_nothing_beside_it_widens_what_its_turn_may",
+        ),
     ),
     Row(
         "engine:security:correlation",
@@ -788,8 +825,11 @@ _SECURITY = (
         (
             _IDS + "test_every_answer_has_a_name_of_its_own",
             _IDS + "test_a_name_that_the_caller_gave_comes_back_and_finds_the_run",
+            _SWAPPED + "test_it_is_asked_with_a_bearer_of_the_turn_and_no_credential_of_the_caller",
+            _LOOP + "test_a_model_is_asked_again_with_what_its_tools_gave",
+            _COMMANDS + "test_it_has_little_of_our_environment",
+            _TOOLBOX + "test_whatever_else_it_raises_is_for_the_log_alone",
         ),
-        due=_TOOLS,
     ),
     Row(
         "engine:security:no-leaks",
@@ -798,6 +838,7 @@ _SECURITY = (
         (
             _FAILURES + "test_of_a_providers_failure_nobody_sees_more_than_a_code_and_its_sentence",
             _ENGINE + "test_a_failure_of_the_model_is_one_code_and_one_sentence",
+            _MODELS + "test_of_sixty_failures_of_such_a_provider_nobody_sees_more_than_a_code",
         ),
     ),
 )

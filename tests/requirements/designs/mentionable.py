@@ -12,7 +12,9 @@ _CARNET = "tests/core/chain/test_carnet.py::"
 _ADDRESS = "tests/core/people/test_address.py::"
 
 _OVER_A2A = "mentions over A2A"
-_HARNESS = "the engine's prompt cues"
+_HARNESS = "the cues of agents of the kind openai, and of those that Python functions write"
+_LOOPS = "tests/runtime/agents/test_engine.py::"
+_CALLS = "tests/interop/engine/test_calls.py::"
 _FAN_OUT = "fan-out"
 _EVIDENCE = "identity evidence"
 _INTERRUPTS = "tests/interop/interrupts/test_openai.py::"
@@ -106,13 +108,20 @@ ROWS = (
         "mentionable:chain:cue",
         "A model is told which hop of how many it is, and how many are left.",
         "003 AgentChain",
-        (_WIRE + "test_the_cue_tells_a_model_where_it_stands",),
+        (
+            _WIRE + "test_the_cue_tells_a_model_where_it_stands",
+            _LOOPS + "test_who_is_called_by_agents_is_told_its_hop",
+        ),
         due=_HARNESS,
     ),
     Row(
         "mentionable:chain:cue-rendered",
         "The cue is part of the prompt of a chained turn.",
         "003 multi-hop cap enforcement",
+        (
+            _LOOPS + "test_who_is_called_by_agents_is_told_its_hop",
+            _CALLS + "test_at_the_last_hop_a_loop_calls_nobody_whatever_its_model_says",
+        ),
         due=_HARNESS,
     ),
     Row(
@@ -133,6 +142,7 @@ ROWS = (
         (
             _WIRE + "test_from_the_final_hop_nothing_is_written",
             _CARNET + "test_the_refusal_names_the_depth_the_callee_would_have_had",
+            _CALLS + "test_at_the_last_hop_a_loop_calls_nobody_whatever_its_model_says",
         ),
         due=_OVER_A2A,
     ),

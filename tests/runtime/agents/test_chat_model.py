@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.messages.events import Done, Message, Text, ToolCall, Usage
+from carnet.core.messages.events import ECHO, Done, Extension, Message, Text, ToolCall, Usage
 from carnet.core.messages.parameters import Tool
 from carnet.core.people.identity import Secret
 from carnet.errors import CarnetError
@@ -17,11 +17,14 @@ from carnet.ports.world.http_client import Bounds
 from carnet.runtime.agents.chat_model import ChatModel
 from carnet.runtime.agents.remote import RemoteEndpoint
 from carnet.runtime.egress.client import EgressClient
+from carnet.wire.dialects import anthropic
 from carnet.wire.dialects.openai import MODEL
 from tests.engine.scene import Written, call
 from tests.runtime.agents.elsewhere import ANSWER, streamed
 from tests.runtime.peer import Line, Peer, Script, answering, reply, stream_head
 from tests.runtime.scene import END, FINISH, delta
+from tests.support.model import Model
+from tests.wire.dialects.anthropic import scene as provider
 
 KEY = "sk-model-123456"
 ASK = ModelAsk(messages=(Message.user("Hi"),), correlation="req_1")
@@ -101,6 +104,20 @@ async def test_a_model_is_asked_for_a_stream_with_all_that_was_said_and_its_tool
         "arguments": '{"path":"/a"}',
     }
     assert body["messages"][3] == {"role": "tool", "content": "text", "tool_call_id": "c1"}
+
+
+async def test_how_it_is_to_answer_goes_along_and_a_schema_is_the_form_of_its_answer() -> None:
+    schema = {"type": "object", "properties": {"tool": {"enum": ["read"]}}, "required": ["tool"]}
+    parameters = {"temperature": 0.2, "tool_choice": "none", "parallel_tool_calls": False}
+    async with asked(answering(ANSWERED)) as model:
+        await model(replace(ASK, schema=schema, parameters=parameters))
+        (request,) = model.peer.requests
+    body = json.loads(request.body)
+    assert {name: body[name] for name in parameters} == parameters
+    assert body["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "answer", "schema": schema},
+    }
 
 
 async def test_what_it_says_is_passed_on_and_what_it_used_is_told() -> None:
@@ -198,3 +215,35 @@ async def test_one_that_hangs_is_given_up_within_its_bounds() -> None:
 
     async with asked(silent, retries=0, first_byte_seconds=0.1) as model:
         assert (await model.failed()).code == "provider_timeout"
+
+
+async def test_what_a_model_wants_back_it_is_given_and_no_other_one_is() -> None:
+    use = provider.tool_use("read", "{}", id="c1", index=1)
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": "EqQB"}
+    with Model().serving() as server:
+        server.reply = lambda _: provider.streamed(provider.thinking("Hm."), use, reason="tool_use")
+        http, written = EgressClient(), Written()
+        one, other = [
+            ChatModel(
+                http,
+                RemoteEndpoint(url=server.url, model=name, codec=anthropic.MODEL),
+                retries=0,
+                fraction=lambda: 0.0,
+            )
+            for name in ("one", "other")
+        ]
+        try:
+            await one(ASK, written)
+            (kept,) = [event for event in written.events if isinstance(event, Extension)]
+            tools = (ToolCall("c1", "read", "{}"),)
+            answer = Message("assistant", ("",), tool_calls=tools, metadata={ECHO: kept.payload})
+            again = replace(ASK, messages=(*ASK.messages, answer))
+            await one(again, written)
+            await other(again, written)
+            forged = replace(answer, metadata={ECHO: [thought]})
+            await one(replace(ASK, messages=(*ASK.messages, forged)), written)
+        finally:
+            await http.close()
+    called = {"type": "tool_use", "id": "c1", "name": "read", "input": {}}
+    answers = [asked.body["messages"][1]["content"] for asked in server.asked[1:]]
+    assert answers == [[thought, called], [called], [called]]

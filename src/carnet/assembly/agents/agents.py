@@ -49,7 +49,8 @@ class Agents:
         )
 
     async def close(self) -> None:
-        """End what is being fetched for them."""
+        """End what is being fetched for them, and the servers that they use tools of."""
+        await self._parts.servers.close()
         await self._elsewhere.close()
 
     def _target(self, name: str, agent: AgentSettings) -> Target:

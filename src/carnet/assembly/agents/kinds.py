@@ -9,14 +9,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from carnet.assembly.agents.functions import load_agent
 from carnet.assembly.agents.loop import build_loop
 from carnet.assembly.agents.peers import Elsewhere, bounds_of
+from carnet.assembly.agents.tools import ToolServers
 from carnet.config import AgentSettings, SecretRef, Settings, resolve_secret
-from carnet.config.engine import IN_PROCESS
+from carnet.config.engine import read_system
 from carnet.config.file import NEEDS
 from carnet.core.call import Agent, Ask
 from carnet.core.money.amount import MICROS
@@ -26,15 +27,17 @@ from carnet.errors import ConfigInvalid
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.steps import Progress, Steps
 from carnet.ports.engine.loop import Engine
+from carnet.ports.engine.model import LanguageModel
 from carnet.ports.trust.people import People
 from carnet.ports.trust.schemas import Schemas
 from carnet.runtime.agents.engine import EngineAgent
-from carnet.runtime.agents.http_engine import EngineAddress, HttpEngine
+from carnet.runtime.agents.http_engine import EngineAddress, HttpEngine, OpenStreams
 from carnet.runtime.agents.python import Native
 from carnet.runtime.agents.remote import Provider, RemoteEndpoint
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.samvad_request import Recipient
 from carnet.runtime.peers.signing import Stamping
+from carnet.runtime.visit.loop_visit import CallsOut
 from carnet.wire.dialects.openai import COMPLETIONS, MODEL
 from carnet.wire.dialects.openai.members import Passing
 
@@ -50,12 +53,20 @@ class Parts(Struct, frozen=True, kw_only=True, eq=False):
     steps: Steps
     progress: Progress
     people: People | None = None  # whose names an agent loop is given
+    streams: OpenStreams  # of loops elsewhere, that are being asked
+    models: Mapping[str, LanguageModel] = {}  # that our own may ask
+    servers: ToolServers = field(default_factory=ToolServers)  # that agent loops use tools of
 
     def secret(self, ref: SecretRef | None, key: str) -> Secret | None:
         """A secret that the section of an agent points at."""
         if ref is None:
             return None
         return resolve_secret(ref, self.settings.base, key=f"agents.{key}")
+
+    def system(self, name: str, agent: AgentSettings) -> str | None:
+        """The system message of an agent."""
+        key = f"agents.{name}.system_file"
+        return read_system(agent.system, agent.system_file, self.settings.base, key=key)
 
 
 class Built(Struct, frozen=True, kw_only=True, eq=False):
@@ -90,6 +101,7 @@ def _python(parts: Parts, name: str, agent: AgentSettings) -> Built:
         schemas=parts.schemas,
         steps=parts.steps,
         progress=parts.progress,
+        models=parts.models,
     )
     return Built(
         agent=native, is_detached=True, skills=definition.skills, converts=definition.check
@@ -101,9 +113,10 @@ def _openai(parts: Parts, name: str, agent: AgentSettings) -> Built:
     _refuse_own_address(parts.settings, name, agent)
     token = parts.secret(agent.api_key, f"{name}.api_key")
     endpoint = replace(_endpoint(parts, agent, token, local_name(name)), codec=MODEL)
-    passing = Passing.of(agent.pass_members, system=agent.system is None or agent.caller_system)
+    passing = Passing.of(agent.pass_members, system=not agent.has_system or agent.caller_system)
+    prompt = parts.system(name, agent)
     provider = Provider(
-        parts.elsewhere.client.http, endpoint, system_prompt=agent.system, passing=passing
+        parts.elsewhere.client.http, endpoint, system_prompt=prompt, passing=passing
     )
     return Built(agent=provider, endpoint=agent.url, removes=passing.removed)
 
@@ -151,19 +164,33 @@ def _samvad(parts: Parts, name: str, agent: AgentSettings) -> Built:
 
 def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
     """The loop of the `[engine]` section: in this process, or where `carnet engine` listens."""
-    del name
     settings, client = parts.settings, parts.elsewhere.client
-    passing = Passing.of((), system=agent.system is None or agent.caller_system)
+    passing = Passing.of((), system=not agent.has_system or agent.caller_system)
     engine: Engine
-    if settings.engine.listen == IN_PROCESS:
-        engine = build_loop(settings, client.http, client.ids)
+    if settings.engine.is_in_process:
+        engine = build_loop(settings, name, client.http, client.ids, parts.servers)
     else:
         address = EngineAddress(
-            url=settings.engine.listen, domain=settings.gateway.domain, seconds=agent.timeout
+            url=settings.engine.asked_at, domain=settings.gateway.domain, seconds=agent.timeout
         )
-        engine = HttpEngine(client.http, address, client.signing, client.clock)
+        engine = HttpEngine(
+            client.http,
+            address,
+            client.signing,
+            client.clock,
+            ids=client.ids,
+            streams=parts.streams,
+        )
     answering = EngineAgent(
-        engine, system=agent.system, passing=passing, steps=parts.steps, people=parts.people
+        engine,
+        CallsOut(
+            dispatch=parts.dispatch, last_depth=parts.last_depth, auth_source=agent.auth_source
+        ),
+        name=name,
+        system=parts.system(name, agent),
+        passing=passing,
+        steps=parts.steps,
+        people=parts.people,
     )
     return Built(agent=answering, is_detached=True, removes=passing.removed)
 

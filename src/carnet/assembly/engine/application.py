@@ -2,15 +2,19 @@
 
 from msgspec import Struct
 
-from carnet.assembly.agents.loop import build_loop
-from carnet.auth.middleware import Auth, BearerVerifier, TokenVerifier
+from carnet.assembly.agents.loop import build_loops
+from carnet.assembly.agents.tools import ToolServers
+from carnet.auth.middleware import Auth, BearerVerifier, LiveVerifier, TokenVerifier
 from carnet.config import Settings
+from carnet.config.settings import local_url
 from carnet.engine.endpoint import EngineEndpoint, refuse
 from carnet.guards.caller.failures import Failures
+from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.http.cors import Application
 from carnet.ports.engine.loop import Engine
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import HttpClient
+from carnet.runtime.tools.bearer_calls import BearerCalls
 from carnet.stores.open import Store
 
 
@@ -19,6 +23,7 @@ class RunningEngine(Struct, frozen=True, kw_only=True, eq=False):
 
     app: Application
     endpoint: EngineEndpoint
+    servers: ToolServers
 
 
 def build_engine(
@@ -31,20 +36,24 @@ def build_engine(
     engine: Engine | None = None,
 ) -> RunningEngine:
     """The loop of the configuration, or the one that is given in its place, behind Auth."""
+    servers = ToolServers()
     if engine is None:
-        engine = build_loop(settings, http, ids)
-    endpoint = EngineEndpoint(engine, max_bytes=settings.limits.chat_body_bytes)
+        engine = build_loops(settings, http, ids, servers, seal=store.word_seal)
+    at = local_url(settings.gateway.host, settings.gateway.port)
+    endpoint = EngineEndpoint(
+        engine,
+        max_bytes=settings.limits.chat_body_bytes,
+        calls=lambda bearer: BearerCalls(http, at, bearer),
+    )
+    verify = BearerVerifier(
+        TurnBearers(store.keys, clock, store.look_again, domain=settings.gateway.domain),
+        others=TokenVerifier(store.tokens, store.people, clock, store.look_again),
+    )
     auth = Auth(
         endpoint,
-        BearerVerifier(
-            store.keys,
-            clock,
-            store.look_again,
-            domain=settings.gateway.domain,
-            others=TokenVerifier(store.tokens, store.people, clock, store.look_again),
-        ),
+        LiveVerifier(verify, store.people, store.look_again),
         refusing=refuse,
         failures=Failures(settings.limits.auth_failures),
         clock=clock,
     )
-    return RunningEngine(app=auth, endpoint=endpoint)
+    return RunningEngine(app=auth, endpoint=endpoint, servers=servers)

@@ -6,17 +6,15 @@ never where the gateway does.
 
 import logging
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
+from carnet.assembly.engine.address import engine_bound, engine_listen
 from carnet.assembly.engine.application import RunningEngine, build_engine
+from carnet.assembly.engine.beside import note
 from carnet.assembly.serve import edge_limits, logged
-from carnet.assembly.sockets import Sockets, bound, listen
+from carnet.assembly.sockets import Sockets
 from carnet.assembly.store import opened
 from carnet.config import Settings
-from carnet.config.engine import IN_PROCESS
-from carnet.config.settings import local_url
 from carnet.engine.endpoint import refuse
-from carnet.errors import CarnetError, ConfigInvalid
 from carnet.http.process import Process
 from carnet.http.proxies import Proxies
 from carnet.http.server import make_server
@@ -39,24 +37,14 @@ def serve_engine(
     `engine` stands in the place of our own loop. `on_listening` is told where it listens.
     """
     at = settings.gateway
-    with bound(settings if fd is not None else _address(settings), fd=fd) as (real, sockets):
+    with engine_bound(settings, fd=fd) as (where, sockets):
         process = Process(drain_seconds=at.drain_seconds, grace_seconds=at.grace_seconds)
         process.own(lambda: [each.fileno() for each in sockets])
-        where = local_url(real.gateway.host, real.gateway.port)
         with logged(settings.log):
             code = process.run(
                 lambda: _serve(settings, sockets, process, engine, lambda: on_listening(where))
             )
     return process.leave(code)
-
-
-def _address(settings: Settings) -> Settings:
-    """The settings with the address of the engine in the place of the gateway's."""
-    if settings.engine.listen == IN_PROCESS:
-        reason = "is 'inprocess'; name an address, such as 'http://127.0.0.1:8701', to serve it at"
-        raise ConfigInvalid(key="engine.listen", reason=reason)
-    parts = urlsplit(settings.engine.listen)
-    return settings.listening_at(parts.hostname, parts.port)
 
 
 async def _serve(
@@ -72,8 +60,11 @@ async def _serve(
         async with opened(settings) as store:
             await store.start()
             running = build_engine(settings, store, http, clock, ids, engine=engine)
-            listen(sockets)
-            await _listen(settings, sockets, process, running, on_listening)
+            try:
+                engine_listen(sockets)
+                await _listen(settings, sockets, process, running, on_listening)
+            finally:
+                await running.servers.close()
     finally:
         await http.close()
     logger.info("stopped")
@@ -97,7 +88,7 @@ async def _listen(
         running.app,
         sockets=sockets,
         limits=edge_limits(settings.limits, ()),
-        note=_note,
+        note=note,
         proxies=Proxies(()),
         refusing=refuse,
         seed=new_seed(),
@@ -107,8 +98,3 @@ async def _listen(
     )
     process.own(server.connected)
     await server.serve()
-
-
-def _note(error: CarnetError) -> None:
-    """A request that was refused before the application saw it."""
-    logger.info("refused", extra={"code": error.code, "detail": str(error)})

@@ -130,6 +130,8 @@ async def _agents(settings: Settings, http: "HttpClient", *, load: bool) -> Asyn
     if not settings.agents:
         fix = f"Write a section [agents.NAME] into {settings.source}."
         yield Finding("warn", "agents", "No agent is configured.", fix)
+    for name, model in settings.models.items():
+        yield await _upstream(http, name, model.kind, model.url, "models")
     for name, agent in settings.agents.items():
         if agent.url is not None and agent.target is None:
             yield await _upstream(http, name, agent.kind, agent.url)
@@ -138,6 +140,9 @@ async def _agents(settings: Settings, http: "HttpClient", *, load: bool) -> Asyn
             sight = look_at(settings, name, load=load)
         except CarnetError as error:
             yield _failure("agents", error)
+            continue
+        if agent.kind == "engine":
+            yield Finding("ok", "agents", f"{name} is answered by the agent loop.")
         else:
             yield _function(f"{name} is {agent.target}", sight, load=load)
 
@@ -152,7 +157,9 @@ def _function(text: str, sight: "Sight", *, load: bool) -> Finding:
     return Finding("ok", "agents", f"{text}: {', '.join(sight.functions)}; read, not run.")
 
 
-async def _upstream(http: "HttpClient", name: str, kind: str, url: str) -> Finding:
+async def _upstream(
+    http: "HttpClient", name: str, kind: str, url: str, family: str = "agents"
+) -> Finding:
     """Whether anything at all answers there; without a credential it may well refuse."""
     request = Outbound(method="GET", url=url, body=b"", headers={}, bounds=counterpart.SHORT)
     try:
@@ -160,7 +167,7 @@ async def _upstream(http: "HttpClient", name: str, kind: str, url: str) -> Findi
             pass
     except Upstream:
         text = f"{name} is at {url}, where nothing answers; calls to it will fail."
-        return Finding("warn", "agents", text, f"Start it, or correct [agents.{name}] url.")
+        return Finding("warn", family, text, f"Start it, or correct [{family}.{name}] url.")
     domain = await counterpart.name_behind(http, url) if kind == "openai" else None
     if domain is not None:
         text = (
@@ -168,8 +175,8 @@ async def _upstream(http: "HttpClient", name: str, kind: str, url: str) -> Findi
             "not travel there, so a loop through it is not noticed."
         )
         fix = f"List it as a peer: carnet peers add {domain} --url URL; then call @NAME@{domain}"
-        return Finding("warn", "agents", text, fix)
-    return Finding("ok", "agents", f"{name} is at {url}, which answers.")
+        return Finding("warn", family, text, fix)
+    return Finding("ok", family, f"{name} is at {url}, which answers.")
 
 
 async def _gateway(settings: Settings, http: "HttpClient") -> tuple[bool, list[Finding]]:

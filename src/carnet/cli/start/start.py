@@ -101,12 +101,14 @@ def serve(
 ) -> int:
     """Run the gateway until Ctrl-C. The log is on stdout: text on a terminal, else JSON."""
     settings = invocation.settings
+    from carnet.assembly.engine.beside import beside
     from carnet.assembly.serve import serve as run_gateway
     from carnet.errors import ConfigInvalid, UsageInvalid
 
     try:
         return run_gateway(
             settings,
+            beside=beside,
             host=host,
             port=port,
             fd=fd,
@@ -139,7 +141,7 @@ def engine(invocation: Invocation, /, fd: int | None) -> int:
     from carnet.assembly.engine.serve import serve_engine
 
     def announce(url: str) -> None:
-        click.echo(f"The engine listens at {url}/engine/chat. Ctrl-C stops it.", err=True)
+        click.echo(f"The engine listens at {url}. Ctrl-C stops it.", err=True)
 
     return serve_engine(settings, fd=fd, on_listening=announce)
 

@@ -49,6 +49,7 @@ class ToolCall(Struct, frozen=True, tag="tool_call", array_like=True):
     arguments: str
     index: int = 0
     is_own: bool = False  # the agent has it run itself: it is shown, and nobody else is to
+    label: str = ""  # what it does, in words for people
 
 
 class ToolResult(Struct, frozen=True, tag="tool_result", array_like=True):
@@ -182,6 +183,8 @@ CHILD = "carnet.child"  # an Extension that says what a call made in process has
 UNKNOWN_COST = "carnet.unknown_cost"  # an Extension: somebody charged and did not say how much
 RESULT = "carnet.result"  # an Extension: what a skill gave as its result, a JSON object
 RECEIPT = "carnet.receipt"  # an Extension: what we signed about the answer, as it leaves
+CONTEXT_WINDOW = "carnet.context_window"  # an Extension: how much a model can still read
+ECHO = "carnet.echo"  # an Extension: an answer as the provider of its model wants it back
 OUTBOUND_CALL = "carnet.leg"  # an Extension: a call to another organisation
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from carnet.core.messages.events import Done, Waiting
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Sink
+from carnet.ports.engine.calls import AgentCalls
 from carnet.ports.engine.tools import Once, at_once
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.dialects.engine_chat.request import EngineRequest
@@ -25,6 +26,9 @@ class LoopTurn(Struct, frozen=True, kw_only=True):
     name: str = ""  # of the turn, for who must name it elsewhere
     resolved: Mapping[str, Resolution] = {}  # what was answered, by the ids of calls
     once: Once = at_once
+    agent: str = ""  # the one that is asked, by its name; none: as the loop is by itself
+    calls: AgentCalls | None = None  # other agents; None where none can be called
+    is_final: bool = False  # the last hop of its chain: it answers, and calls nobody
 
 
 class Engine(Protocol):

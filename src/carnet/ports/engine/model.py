@@ -1,10 +1,13 @@
 """A model as a loop asks it, whatever its provider's interface is called.
 
-Law. A model says what it says, and ends, or raises an `Upstream` error that tells the cause. What
-comes of that is for whoever asks it.
+Law 1. A model says what it says, and ends, or raises an `Upstream` error that tells the cause. What
+       comes of that is for whoever asks it.
+Law 2. How it is to answer has the names of chat completions (`core.messages.parameters`), whatever
+       its provider calls them. What a provider has no word for is left out.
 """
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -18,6 +21,8 @@ class ModelAsk(Struct, frozen=True, kw_only=True):
 
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
+    schema: dict[str, Any] | None = None  # of the JSON that the answer is to be
+    parameters: Mapping[str, Any] = {}  # how to answer: temperature, tool_choice and so on
     correlation: str = ""  # the name of the request that it is asked for
 
 

@@ -5,17 +5,19 @@ Law 1. A tool that cannot do what it was asked raises `ToolFailed`, with words f
 Law 2. `ToolUnusable` is for what runs it: a server that is gone, a program that is not there. That
        ends the answer.
 Law 3. A tool is told for whom it is used. What that one may not use, it is not used for.
+Law 4. Arguments that are hidden reach the tool and the model, and nobody else.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
 from carnet.core.messages.parameters import Tool
+from carnet.ports.engine.calls import AgentCalls
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 
-Approval = Literal["never", "always", "on_write"]
+Approval = Literal["never", "always", "write"]
 
 DEFAULT_SECONDS: Final = 30.0
 
@@ -31,6 +33,8 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     call: str  # the id of the call, the same in the stream
     actor: EngineActor  # for whom
     correlation: str  # the name of the request
+    place: int = 0  # of the call among all of its turn
+    calls: AgentCalls | None = None  # other agents, for a tool that asks one
 
 
 class UseTool(Protocol):
@@ -49,11 +53,32 @@ class LoopTool(Struct, frozen=True, kw_only=True, eq=False):
     approval: Approval = "never"
     writes: bool = False  # it changes something
     seconds: float = DEFAULT_SECONDS
+    label: str = ""  # what people are shown of a use, with {name} where an argument stands
+    hidden: frozenset[str] = frozenset()  # arguments that are shown to nobody
+    is_always_sent: bool = True  # else a model finds it when it looks for it
+    calls_agent: bool = False  # it asks another agent: not where no hop is left
 
     @property
     def needs_approval(self) -> bool:
         """Whether somebody has to say yes before each use."""
-        return self.approval == "always" or (self.approval == "on_write" and self.writes)
+        return self.approval == "always" or (self.approval == "write" and self.writes)
+
+
+class HiddenSeal(Protocol):
+    """Seals what is hidden where it must pass through other hands."""
+
+    def seal(self, word: str, /, *, label: str) -> str:
+        """The sealed form of a word."""
+
+    def open(self, sealed: str, /, *, label: str) -> str:
+        """The word again; ValueError for what was not sealed by us for this label."""
+
+
+class ToolSource(Protocol):
+    """Has tools that are known only when it is asked: a server."""
+
+    async def tools(self) -> Sequence[LoopTool]:
+        """Those that it has now; ToolUnusable where it cannot be asked and never could."""
 
 
 class Once(Protocol):

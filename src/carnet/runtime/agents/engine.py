@@ -6,13 +6,14 @@ Law 2. The loop acts for the caller, with the caller's rights as the most that i
 Law 3. What a loop has done is kept as the steps of its turn: a turn that runs again does none of it
        twice, and is told from its beginning.
 Law 4. A failure is told in the three codes of the contract; its cause is the operator's.
-Law 5. An approval that a tool needs is asked for by this turn, under a name of its own.
+Law 5. An approval that a tool needs is asked for by this turn, under a name of its own. What agents
+       ask for that the loop has called is asked for beside it, as it came.
+Law 6. Where others have called it, it is told at which hop of their chain it stands (R23). At the
+       last one it calls nobody, whatever a model says.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final
-
-from msgspec.structs import replace
 
 from carnet.core.call import Ask, Call
 from carnet.core.messages.events import End, Failed, Message, Waiting
@@ -24,6 +25,7 @@ from carnet.errors import CarnetError
 from carnet.ports.calls.steps import Steps
 from carnet.ports.engine.loop import Engine, LoopTurn
 from carnet.ports.trust.people import People
+from carnet.runtime.visit.loop_visit import CallsOut, LoopVisit
 from carnet.runtime.visit.steps import KeptSteps
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.dialects.engine_chat.refusals import FAILURES, end_of
@@ -31,6 +33,7 @@ from carnet.wire.dialects.engine_chat.request import EngineRequest, read_request
 from carnet.wire.dialects.openai.members import Passing
 from carnet.wire.dialects.policy import own_id
 from carnet.wire.grammar import json
+from carnet.wire.stamps.mentionable import AgentChain, render_agent_chain
 
 _OF_TOKEN: Final = "token:"  # noqa: S105  what the names of those begin with
 
@@ -41,7 +44,9 @@ class EngineAgent:
     def __init__(
         self,
         engine: Engine,
+        calls: CallsOut,
         *,
+        name: str = "",
         system: str | None,
         passing: Passing,
         steps: Steps | None,
@@ -49,17 +54,20 @@ class EngineAgent:
     ) -> None:
         """`system` is said first; `passing` is what of callers' messages passes after it.
 
+        `calls` are those it makes itself; `name` is its own, for a loop that answers several.
         `people` knows the names of those for whom it acts.
         """
         self._people = people
         self._engine = engine
+        self._calls = calls
+        self._name = name
         self._system = system
         self._passing = passing
         self._steps = steps
 
     async def __call__(self, call: Call, out: Output, /) -> End:
         """Have the loop answer."""
-        kept = KeptSteps(call.record, self._steps, None)
+        kept, visit = KeptSteps(call.record, self._steps, None), LoopVisit(call, out, self._calls)
 
         def once(name: str, act: Callable[[], Awaitable[Any]], /) -> Awaitable[Any]:
             return kept.do(kept.take_place(name), name, act, (), {})
@@ -70,23 +78,35 @@ class EngineAgent:
             name=call.carnet.turn,
             resolved=ResolvedCalls(call),
             once=once,
+            agent=self._name,
+            calls=visit,
+            is_final=visit.is_final,
         )
         try:
             end = await self._engine(turn, out)
         except CarnetError as error:
             raise _failure(error) from error
-        return _named(end, call) if isinstance(end, Waiting) else end
+        finally:
+            visit.close()
+        return visit.whole(end) if isinstance(end, Waiting) else end
 
     def _request(self, call: Call) -> EngineRequest:
         """What is asked, in the form of the contract; InvalidRequest for what it cannot carry."""
         ask = self._passing.kept(call.ask) if self._passing.removed(call.ask) else call.ask
         messages = _messages(ask)
-        if self._system is not None:
-            messages = (Message.system(self._system), *messages)
+        cue = self._cue(call)
+        system = "\n\n".join([each for each in (self._system, cue) if each is not None])
+        if self._system is not None or cue is not None:
+            messages = (Message.system(system), *messages)
         correlation = call.correlation or call.carnet.run
         return read_request(
             write_request(EngineRequest(messages=messages, correlation=correlation))
         )
+
+    def _cue(self, call: Call) -> str | None:
+        """What it is told of its chain; nothing where no agent has called it."""
+        hop, last = call.carnet.depth, call.carnet.bound(self._calls.last_depth)
+        return render_agent_chain(AgentChain(hop, max(hop, last))) if hop else None
 
 
 class ResolvedCalls(Mapping[str, Resolution]):
@@ -146,8 +166,3 @@ def _failure(error: CarnetError) -> CarnetError:
     failure = kind(error.detail or str(error))
     failure.words = error.words
     return failure
-
-
-def _named(end: Waiting, call: Call) -> Waiting:
-    key = call.record.key
-    return Waiting(tuple([replace(each, id=own_id(key, each.id)) for each in end.interrupts]))

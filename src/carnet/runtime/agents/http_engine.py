@@ -1,31 +1,48 @@
 """A loop elsewhere, asked over HTTP as the contract says, in the place of one in the process.
 
-Law 1. Each request has a bearer of its turn, signed by our key: who acts, until when, what somebody
-       has approved.
-Law 2. A stream that has ended is kept as a step of its turn. A turn that runs again shows it again
-       and asks for what comes after it.
-Law 3. A stream that waits for an approval is gone on with by another request, with all that was
-       said and the answer, once every call that waits has one.
+Law 1. Each request has a bearer of its turn, signed by our key: who acts, for which agent, until
+       when, what somebody has approved. While its stream is open, calls of other agents come back
+       with that bearer, and are made out of the turn (`OpenStreams`).
+Law 2. A stream is kept in parts: to where every tool call has its result, and to its end. A turn
+       that runs again shows them again and asks for what comes after them, with all that was said.
+       So what is done again after a kill is what came after the last part, and no more.
+Law 3. A stream that waits, for an approval or for what a callee asks for, is gone on with by
+       another request, with all that was said and the answers, once every call that waits has one.
 Law 4. A loop that refuses us, or is not there, is told as a failure of what we asked; one whose
        stream breaks off has failed by itself.
+Law 5. The calls of a part that was kept are made again when it is shown again, and answered from
+       their records: what they have cost stands in the record of the attempt that ends the turn.
 """
 
 import math
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
-from carnet.core.messages.events import Done, Event, Failed, Message, Usage, Waiting
+from carnet.core.messages.events import (
+    Done,
+    Event,
+    Failed,
+    Message,
+    ToolCall,
+    ToolResult,
+    Usage,
+    Waiting,
+)
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Sink
 from carnet.core.people.identity import Secret
 from carnet.errors import CarnetError, ProviderError, ProviderUnavailable
+from carnet.ports.engine.calls import AgentAsk, AgentCalls, CalleeWaits
 from carnet.ports.engine.loop import LoopTurn
 from carnet.ports.trust.keys import SigningKeys
-from carnet.ports.world.clock import Clock
+from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, Outbound
 from carnet.runtime.peers.answer_reader import JSON, SSE, read_some, read_stream
+from carnet.runtime.visit.pulled import pulled
 from carnet.wire.dialects.engine_chat.bearer import MOST_BYTES, TurnBearer, write_bearer
 from carnet.wire.dialects.engine_chat.request import write_request
 from carnet.wire.dialects.engine_chat.stream import EngineReader
@@ -45,61 +62,83 @@ class EngineAddress(Struct, frozen=True, kw_only=True):
     seconds: float  # the most one answer may take
 
 
+class OpenStreams:
+    """The turns whose loops are being asked, by the ids of their bearers."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._turns: dict[str, LoopTurn] = {}
+
+    @contextmanager
+    def opened(self, id: str, turn: LoopTurn) -> Iterator[None]:
+        """While it is entered, the bearer with this id is good for calls out of the turn."""
+        self._turns[id] = turn
+        try:
+            yield
+        finally:
+            del self._turns[id]
+
+    def find(self, id: str, turn: str, agent: str, /) -> AgentCalls | None:
+        """What calls for a turn that is open."""
+        found = self._turns.get(id)
+        if found is None or (found.name, found.agent) != (turn, agent):
+            return None
+        return found.calls
+
+
 class HttpEngine:
     """A loop behind an address."""
 
     def __init__(
-        self, http: HttpClient, address: EngineAddress, keys: SigningKeys, clock: Clock
+        self,
+        http: HttpClient,
+        address: EngineAddress,
+        keys: SigningKeys,
+        clock: Clock,
+        *,
+        ids: Ids,
+        streams: OpenStreams,
     ) -> None:
-        """`keys` sign the bearers."""
+        """`keys` sign the bearers, `ids` names them; `streams` knows which of them are good."""
         self._http = http
         self._address = address
         self._keys = keys
         self._clock = clock
+        self._ids = ids
+        self._streams = streams
 
     async def __call__(self, turn: LoopTurn, sink: Sink, /) -> Done | Waiting:
         """Ask it until nothing is left that somebody has answered."""
         messages, named = turn.request.messages, dict[str, Resolution]()
-        while True:
-            transcript = await self._stream(turn, messages, named, sink)
-            end = transcript.end
-            if isinstance(end, Done):
-                return end
-            open_ones = [asked for asked in end.interrupts if asked.id not in turn.resolved]
-            if open_ones:
-                return Waiting(tuple(open_ones))
-            named = {asked.id: turn.resolved[asked.id] for asked in end.interrupts}
-            messages = (*messages, *transcript.messages())
+        asking, answered = _Asking(self, turn, sink), set[str]()
+        try:
+            while True:
+                part = await asking.part(messages, named)
+                messages, named = part.transcript.after(messages), {}
+                end = part.transcript.end
+                if isinstance(end, Done):
+                    return end
+                if end is None:
+                    continue
+                _refuse_again(end, part, answered)
+                waiting = _unanswered(end, part, turn)
+                if waiting is not None:
+                    return waiting
+                answered.update([each.id for each in end.interrupts])
+                named = {each.id: turn.resolved.get(each.id, _GO_ON) for each in end.interrupts}
+        finally:
+            await asking.close()
 
-    async def _stream(
+    async def stream(
         self,
         turn: LoopTurn,
         messages: tuple[Message, ...],
         named: dict[str, Resolution],
         sink: Sink,
-    ) -> Transcript:
-        """One stream, read now or before."""
-        is_new = False
-
-        async def act() -> object:
-            nonlocal is_new
-            is_new = True
-            return (await self._ask(turn, messages, named, sink)).written()
-
-        transcript = Transcript.read(await turn.once("engine", act))
-        if not is_new:
-            for event in transcript.events:
-                await sink.write(event)
-        return transcript
-
-    async def _ask(
-        self,
-        turn: LoopTurn,
-        messages: tuple[Message, ...],
-        named: dict[str, Resolution],
-        sink: Sink,
-    ) -> Transcript:
-        request, keeping = replace(turn.request, messages=messages), _KeepingSink(sink)
+    ) -> Done | Waiting:
+        """Ask once, and write what it says."""
+        request, id = replace(turn.request, messages=messages), self._ids.token()
+        bearer = Secret(f"Bearer {self._bearer(turn, named, id)}")
         outbound = Outbound(
             url=self._address.url + PATH,
             body=write_request(request),
@@ -108,16 +147,16 @@ class HttpEngine:
                 "accept": SSE,
                 "x-correlation-id": request.correlation,
             },
-            secrets={"authorization": Secret(f"Bearer {self._bearer(turn, named)}")},
+            secrets={"authorization": bearer},
             bounds=Bounds(total_seconds=self._address.seconds),
         )
-        async with self._http.send(outbound) as answer:
-            if answer.status != _OK:
-                raise await _refusal(answer)
-            end = await read_stream(answer, EngineReader(), _failure, keeping)
-        return Transcript(tuple(keeping.events), end)
+        with self._streams.opened(id, turn):
+            async with self._http.send(outbound) as answer:
+                if answer.status != _OK:
+                    raise await _refusal(answer)
+                return await read_stream(answer, EngineReader(), _failure, sink)
 
-    def _bearer(self, turn: LoopTurn, named: dict[str, Resolution]) -> str:
+    def _bearer(self, turn: LoopTurn, named: dict[str, Resolution], id: str) -> str:
         now, signer = self._clock.wall_us() // 1_000_000, self._keys.signer()
         bearer = TurnBearer(
             issuer=self._address.domain,
@@ -125,6 +164,9 @@ class HttpEngine:
             turn=turn.name,
             expires=now + math.ceil(self._address.seconds),
             resolved=named,
+            agent=turn.agent,
+            id=id,
+            is_final=turn.is_final,
         )
         written = write_bearer(bearer, kid=signer.kid, sign=signer.sign)
         if len(written) > MOST_BYTES:
@@ -132,22 +174,110 @@ class HttpEngine:
         return written
 
 
-class _KeepingSink:
-    """Passes on what a stream says, and keeps it."""
+class _Part(Struct, frozen=True):
+    """A part of a stream, as it is kept: what was said, and the calls of others made meanwhile."""
 
-    __slots__ = ("_sink", "events")
+    transcript: Transcript
+    asked: tuple[AgentAsk, ...] = ()
+    called: tuple[str, ...] = ()  # the calls that wait for what their callees ask for
+    is_new: bool = False  # it was read just now
 
-    def __init__(self, sink: Sink) -> None:
+
+class _Asking:
+    """The streams of one turn, part by part."""
+
+    def __init__(self, engine: HttpEngine, turn: LoopTurn, sink: Sink) -> None:
+        self._engine = engine
+        self._turn = turn
         self._sink = sink
-        self.events: list[Shown] = []
+        self._stream: AsyncGenerator[Event, None] | None = None  # that is being read
 
-    async def write(self, event: Event, /) -> None:
-        if isinstance(event, Shown):
-            self.events.append(event)
-        await self._sink.write(event)
+    async def part(self, messages: tuple[Message, ...], named: dict[str, Resolution]) -> _Part:
+        """The next part, read now or before."""
+        is_new = False
 
-    def usage(self, usage: Usage, /) -> None:
-        self._sink.usage(usage)
+        async def act() -> object:
+            nonlocal is_new
+            is_new = True
+            return to_builtins(await self._read(messages, named))
+
+        part = convert(await self._turn.once("engine", act), _Part)
+        if is_new:
+            return replace(part, is_new=True)
+        await self._show(part)
+        return part
+
+    async def close(self) -> None:
+        """Stop reading."""
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            await stream.aclose()
+
+    async def _read(self, messages: tuple[Message, ...], named: dict[str, Resolution]) -> _Part:
+        if self._stream is None:
+            self._stream = pulled(
+                lambda sink: self._engine.stream(self._turn, messages, named, sink)
+            )
+        calls = self._turn.calls
+        before = 0 if calls is None else len(calls.made)
+        transcript = await self._gather(self._stream)
+        if transcript.end is not None:
+            await self.close()
+        if calls is None:
+            return _Part(transcript)
+        return _Part(transcript, tuple(calls.made[before:]), tuple(calls.waits))
+
+    async def _gather(self, stream: AsyncGenerator[Event, None]) -> Transcript:
+        """Pass on what a stream says, to the end of a part of it."""
+        events: list[Shown] = []
+        waiting: set[str] = set()
+        async for event in stream:
+            match event:
+                case Done() | Waiting():
+                    return Transcript(tuple(events), event)
+                case Usage():
+                    self._sink.usage(event)
+                    continue
+                case ToolCall():
+                    waiting.add(event.id)
+                case ToolResult():
+                    waiting.discard(event.id)
+            await self._sink.write(event)
+            if isinstance(event, Shown):
+                events.append(event)
+            if isinstance(event, ToolResult) and not waiting:
+                return Transcript(tuple(events))
+        raise ProviderError("the stream has no end")
+
+    async def _show(self, part: _Part) -> None:
+        """Say again what was said before, and note again what was called for it."""
+        for event in part.transcript.events:
+            await self._sink.write(event)
+        for ask in part.asked:
+            if self._turn.calls is not None:
+                with suppress(CarnetError, CalleeWaits):
+                    await self._turn.calls.ask_agent(ask)
+
+
+_GO_ON: Final = Resolution(outcome="accepted")  # of a call that its callee may be asked for again
+
+
+def _unanswered(end: Waiting, part: _Part, turn: LoopTurn) -> Waiting | None:
+    """What nobody has answered yet; a callee was answered when a turn runs that waited for it."""
+    waits = part.called if part.is_new else ()
+    called = () if part.is_new else part.called
+    left = [
+        asked
+        for asked in end.interrupts
+        if asked.id in waits or (asked.id not in turn.resolved and asked.id not in called)
+    ]
+    return Waiting(tuple(left)) if left else None
+
+
+def _refuse_again(end: Waiting, part: _Part, answered: set[str]) -> None:
+    """Refuse a loop that asks for an approval under the name of one that was given."""
+    if any(each.id in answered and each.id not in part.called for each in end.interrupts):
+        raise ProviderError("the engine asks again for a call that was answered")
 
 
 def _failure(failed: Failed, fault: str) -> CarnetError:

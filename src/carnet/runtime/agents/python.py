@@ -16,7 +16,7 @@ import difflib
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Final, NoReturn
 
 from carnet.core.call import Ask, Call
@@ -38,12 +38,14 @@ from carnet.errors import AgentFailed, CarnetError, Declined, InvalidJson, Skill
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import FORWARD_USER
 from carnet.ports.calls.steps import Progress, Steps
+from carnet.ports.engine.model import LanguageModel
 from carnet.ports.trust.schemas import Schemas
 from carnet.runtime.skills import schemas as compiled
 from carnet.runtime.skills.definition import Chunks, Definition, as_event, define
 from carnet.runtime.skills.function import SkillFunction
 from carnet.runtime.stream import closing
 from carnet.runtime.threads import Threads
+from carnet.runtime.visit.means import VisitMeans
 from carnet.runtime.visit.visit import Visit
 from carnet.wire import travel
 from carnet.wire.grammar import json
@@ -76,10 +78,12 @@ class Native:
         schemas: Schemas | None = None,
         steps: Steps | None = None,
         progress: Progress | None = None,
+        models: Mapping[str, LanguageModel] | None = None,
     ) -> None:
         """`dispatch` carries its calls to others; `auth_source` says who pays for them.
 
-        `steps` keeps what it does, and `progress` is told how far its tasks are.
+        `steps` keeps what it does, `progress` is told how far its tasks are, and it may ask
+        `models`.
         """
         self._definition = define(agent, getattr(agent, "__name__", "agent"))
         self._dispatch = dispatch
@@ -87,8 +91,9 @@ class Native:
         self._auth_source = auth_source
         self._schemas = schemas or compiled.CompiledSchemas()
         self._threads = Threads()
-        self._steps = steps
-        self._progress = progress
+        self._means = VisitMeans(
+            steps=steps, progress=progress, threads=self._threads, models=models or {}
+        )
         self._forks = _forks
         self._chats_here = self._definition.kind in {"async", "stream"}  # on the event loop
 
@@ -145,9 +150,7 @@ class Native:
             self._dispatch,
             last_depth=self._last_depth,
             auth_source=self._auth_source,
-            steps=self._steps,
-            progress=self._progress,
-            threads=self._threads,
+            means=self._means,
         )
 
     def _function(self, ask: Ask) -> SkillFunction | None:

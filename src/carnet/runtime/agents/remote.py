@@ -18,7 +18,7 @@ Law 6. A skill that is asked for by name is passed on to a Carnet, which reads i
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -48,6 +48,7 @@ logger = logging.getLogger("carnet.runtime")
 
 
 EVERYTHING: Final = Passing()
+AUTHORIZATION: Final = "authorization"
 _TOKEN: Final = re.compile(r"[!-~]+", re.ASCII)
 
 
@@ -60,6 +61,8 @@ class RemoteEndpoint(Struct, frozen=True, kw_only=True):
     currency: str = "credits"
     bounds: Bounds = Bounds()
     codec: Codec = openai.CODEC
+    key_header: str = AUTHORIZATION  # that says who we are, by our token
+    headers: Mapping[str, str] = {}  # that every request has
 
     def authorization(self) -> dict[str, Secret]:
         """The header that says who we are."""
@@ -68,7 +71,8 @@ class RemoteEndpoint(Struct, frozen=True, kw_only=True):
         token = self.token.reveal()
         if not _TOKEN.fullmatch(token):
             raise ConfigInvalid(key="token", reason="holds a character that no header can carry")
-        return {"authorization": Secret(f"Bearer {token}")}
+        scheme = "Bearer " if self.key_header == AUTHORIZATION else ""
+        return {self.key_header: Secret(scheme + token)}
 
     def outbound(
         self,

@@ -257,7 +257,7 @@ class Allowed:
 class EgressRoute:
     """Where requests for one URL go, and which addresses may be dialled for them."""
 
-    __slots__ = ("destination", "may_dial", "reuse", "target", "where")
+    __slots__ = ("destination", "may_dial", "reuse", "socket", "target", "where")
 
     def __init__(
         self, destination: Destination, may_dial: Callable[[IPAddress], bool], *, reuse: bool
@@ -266,6 +266,7 @@ class EgressRoute:
         self.destination = destination
         self.may_dial = may_dial
         self.reuse = reuse  # whether a connection may serve the next request as well
+        self.socket: str | None = None  # the file that stands behind the name of the host
         self.target = destination.target
         self.where = (destination.scheme, destination.host, destination.port)
         if destination.ip is not None:

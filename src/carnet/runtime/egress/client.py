@@ -6,7 +6,8 @@ nothing of calls, chains or money.
 Law 1. Every address is judged before it is dialled, and the judged one is dialled: a name is looked
        up once, and every address it leads to must be one that may be dialled.
 Law 2. A named destination may be anywhere, but over plain http only on loopback and private
-       networks. A learned one is public, and its connections are never used again.
+       networks. A learned one is public, and its connections are never used again. The file of a
+       socket is dialled for the one host that stands for it, and only where that is named.
 Law 3. No redirect is followed, no proxy of the environment is used, nothing is decompressed.
 Law 4. Leaving the context, for whatever reason, aborts the socket unless the answer is complete.
 Law 5. The first byte, the silences and the total of an exchange are bounded (`Deadlines`).
@@ -18,7 +19,7 @@ Law 7. An exchange leaves no reference cycle behind: the collector of cycles run
 import asyncio
 import re
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
 from typing import Final
 
@@ -63,6 +64,7 @@ class EgressClient:
         tls: ssl.SSLContext | None = None,
         keepalive_seconds: float = KEEPALIVE_SECONDS,
         lookup: Lookup | None = None,
+        sockets: Mapping[str, str] | None = None,
     ) -> None:
         """A client without connections yet.
 
@@ -71,8 +73,10 @@ class EgressClient:
             tls: How certificates are checked, if not by the system's authorities.
             keepalive_seconds: How long an idle connection is kept.
             lookup: Gives the addresses of a name, if not the system.
+            sockets: The files of sockets behind names of hosts, for named destinations alone.
         """
         self._allowed = Allowed(allow)
+        self._sockets = sockets or {}
         self._keepalive_seconds = keepalive_seconds
         self._dialler = Dialler(lookup or SystemLookup(NAMED_LOOKUPS), tls)
         self._learned_dialler = Dialler(lookup or SystemLookup(LEARNED_LOOKUPS), tls)
@@ -106,6 +110,7 @@ class EgressClient:
         found = self._routes.get(request.url)
         if found is None:
             found = find_route(request.url, request.kind, self._allowed)
+            found.socket = self._sockets.get(found.destination.host)
             self._routes.keep(request.url, found)
         return found
 

@@ -3,6 +3,7 @@
 Law 1. Every address that a name leads to must be one that may be dialled; if one of them is not,
        none is: a name that points inward as well as outward is not an honest one.
 Law 2. What is dialled is an address, never a name: nobody looks it up a second time.
+       But where the operator put the file of a socket in the place of a name.
 Law 3. Addresses are tried in order, each with a head start, and the first to answer is taken.
 """
 
@@ -37,6 +38,8 @@ class Dialler:
         """Connect within so many seconds; whatever goes wrong, nothing has been sent."""
         try:
             async with asyncio.timeout(seconds):
+                if route.socket is not None:
+                    return await _open_file(route.socket)
                 return await self._first_of(await self._addresses(route), route)
         except TimeoutError:
             reason = "no connection in time"
@@ -105,6 +108,13 @@ class Dialler:
         if self._tls is None:
             self._tls = ssl.create_default_context()
         return self._tls
+
+
+async def _open_file(path: str) -> Connection:
+    """A connection to the socket of a file."""
+    loop = asyncio.get_running_loop()
+    _, connection = await loop.create_unix_connection(lambda: Connection(loop), path)
+    return connection
 
 
 def in_turn(addresses: Sequence[IPAddress]) -> list[IPAddress]:

@@ -8,8 +8,7 @@ Law 2. The ordinal of a call out is fixed when it is made, so that a turn which 
 Law 3. A call that is refused before it leaves is noted in this turn: the trace shows where.
 Law 4. When the agent has ended, it makes no more calls: nothing is billed to a turn that is over.
 Law 5. A step is done once, however often the turn runs; see `runtime.visit.steps`.
-Law 6. There is one allocator a turn, whoever makes the calls.
-Law 7. What a callee waits for, this turn waits for; see `runtime.visit.interrupts`.
+Law 6. What a callee waits for, this turn waits for; see `runtime.visit.interrupts`.
 """
 
 import asyncio
@@ -42,12 +41,12 @@ from carnet.core.people.identity import Caller
 from carnet.errors import Cancelled, CarnetError, Refused
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import AGENT_OWNED, FORWARD_USER
-from carnet.ports.calls.steps import Progress, Steps
 from carnet.runtime.receipts.outbound_calls import tally
 from carnet.runtime.stream import closing
-from carnet.runtime.threads import Threads
 from carnet.runtime.visit.callee import Callee
 from carnet.runtime.visit.interrupts import AskingVisit, TurnQuestions
+from carnet.runtime.visit.means import NO_MEANS, VisitMeans
+from carnet.runtime.visit.model import VisitModel, model_named
 from carnet.runtime.visit.steps import KeptSteps
 from carnet.wire.grammar.json import MAX_INTEGER
 
@@ -93,7 +92,7 @@ class ChildCall(Struct, frozen=True, kw_only=True):
 
 
 class ChildCalls:
-    """Gives the calls out of one turn their places."""
+    """Gives the calls out of one turn their places: there is one a turn, whoever makes them."""
 
     __slots__ = ("_carnet", "_key", "_next")
 
@@ -107,6 +106,10 @@ class ChildCalls:
         """The next call, to an agent by its name or address."""
         ordinal, self._next = self._next, self._next + 1
         return ChildCall(ordinal=ordinal, to=to, made_in=self._carnet, key=self._key)
+
+    def skip_to(self, ordinal: int) -> None:
+        """Give the next call this place, which whoever makes it has fixed."""
+        self._next = ordinal
 
 
 def _speaker(to: str) -> str:
@@ -132,14 +135,12 @@ class Visit(AskingVisit):
         *,
         last_depth: int,
         auth_source: str = FORWARD_USER,
-        steps: Steps | None = None,
-        progress: Progress | None = None,
-        threads: Threads | None = None,
+        means: VisitMeans = NO_MEANS,
     ) -> None:
         """`out` takes what is noted of the calls that are made for it.
 
-        `last_depth` bounds a call whose chain carries no limit of its own. `steps` keeps what is
-        done, and `progress` is told how far a task is.
+        `last_depth` bounds a call whose chain carries no limit of its own. `means` are those of
+        whoever answers.
         """
         self._call = call
         self._out = out
@@ -148,9 +149,7 @@ class Visit(AskingVisit):
         self._auth_source = auth_source
         self._children = ChildCalls(call.carnet, call.record.key)
         self._is_over = False
-        self._steps = steps
-        self._threads = threads
-        self._progress = progress
+        self._means = means
         self._kept: KeptSteps | None = None
         self._interrupts: TurnQuestions | None = None
         self.has_asked = False  # for something that nobody has given yet
@@ -258,6 +257,20 @@ class Visit(AskingVisit):
         """
         return Callee(self, check_name(address), self._payer_of(auth))
 
+    def model(self, name: str | None = None) -> VisitModel:
+        """A model of `[models]`: `await visit.model("writer").ask("...")`; left out, the only one.
+
+        What it uses is counted in this turn.
+        """
+        named = model_named(name, self._means.models)
+        return VisitModel(self, named, self._call.correlation or self.carnet.run)
+
+    def check(self) -> None:
+        """Raise Cancelled if nothing may be done for this turn any more."""
+        if self._is_over:
+            raise Cancelled("the agent has ended")
+        self._dispatch.check(self._call)
+
     def _payer_of(self, auth: str | None) -> str:
         if auth not in {None, FORWARD_USER, AGENT_OWNED}:
             raise ValueError(f"auth is 'forward-user' or 'agent-owned', not {auth!r}")
@@ -361,17 +374,18 @@ class Visit(AskingVisit):
     @property
     def _doing(self) -> KeptSteps:
         if self._kept is None:
-            self._kept = KeptSteps(self._call.record, self._steps, self._threads)
+            self._kept = KeptSteps(self._call.record, self._means.steps, self._means.threads)
         return self._kept
 
     def progress(self, fraction: float, note: str | None = None) -> None:
         """Say how far a task is, from 0 to 1; whoever polls it is shown the last that was said."""
         if not 0 <= fraction <= 1:
             raise ValueError(f"progress is from 0 to 1, not {fraction!r}")
-        if self._call.task is None or self._progress is None or self._is_over:
+        writer = self._means.progress
+        if self._call.task is None or writer is None or self._is_over:
             return
         text = None if note is None else str(note).replace("\x00", "")[:MOST_NOTE]
-        self._progress.tell(self._call.record, int(fraction * THOUSAND), text)
+        writer.tell(self._call.record, int(fraction * THOUSAND), text)
 
     def usage(self, *, tokens_in: int = 0, tokens_out: int = 0) -> None:
         """Say how many tokens were used; they are priced, and counted against budgets."""

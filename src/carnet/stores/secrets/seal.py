@@ -5,6 +5,7 @@ Law 2. A secret that is derived tells nothing of the key, nor of one derived for
 """
 
 import hmac
+from base64 import b64decode, urlsafe_b64encode
 from typing import Final
 
 from nacl.exceptions import CryptoError
@@ -53,6 +54,26 @@ class Seal:
         if not message.startswith(head):
             raise Unsealable(label)
         return bytes(message[len(head) :])
+
+
+class WordSeal:
+    """Seals words that travel as text, and come back."""
+
+    __slots__ = ("_seal",)
+
+    def __init__(self, key: bytes) -> None:
+        self._seal = Seal(key)
+
+    def seal(self, word: str, *, label: str) -> str:
+        """The sealed form of a word, of plain signs."""
+        return urlsafe_b64encode(self._seal.seal(word, label=label)).decode()
+
+    def open(self, sealed: str, *, label: str) -> str:
+        """The word again. ValueError for what was not sealed here, or for another label."""
+        try:
+            return self._seal.open(b64decode(sealed, altchars=b"-_", validate=True), label=label)
+        except Unsealable:
+            raise ValueError(label) from None
 
 
 def _head(label: str) -> bytes:

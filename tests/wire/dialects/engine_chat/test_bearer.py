@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.core.messages.interrupt import Resolution
-from carnet.core.people.identity import Ceiling
+from carnet.core.people.identity import Ceiling, Secret
 from carnet.errors import TokenInvalid
 from carnet.wire.crypto import jws
 from carnet.wire.dialects.engine_chat.actor import EngineActor
@@ -20,15 +20,24 @@ from carnet.wire.dialects.engine_chat.bearer import (
     is_bearer,
     read_bearer,
     read_resolved,
+    read_shown,
     write_bearer,
     write_resolved,
+    write_shown,
 )
 from carnet.wire.grammar.headers import Headers
 
 ALICE = EngineActor("alice", Ceiling(allow=frozenset({"tool:*"}), deny=frozenset({"tool:send"})))
 YES = Resolution(outcome="accepted", value={"to": "Zoë"})
 BEARER = TurnBearer(
-    issuer="acme.example", actor=ALICE, turn="run.t0.a", expires=1_700_000_000, resolved={"c1": YES}
+    issuer="acme.example",
+    actor=ALICE,
+    turn="run.t0.a",
+    expires=1_700_000_000,
+    resolved={"c1": YES},
+    agent="assistant",
+    id="b-1",
+    is_final=True,
 )
 CLAIMS: dict[str, Any] = {
     "iss": "a",
@@ -114,3 +123,14 @@ def test_what_was_answered_reaches_the_loop_as_it_was(resolved: dict[str, Resolu
     written = write_resolved(resolved)
     assert read_resolved(headers(*written.values())) == resolved
     assert all(value.isascii() for value in written.values())
+
+
+def test_a_loop_is_handed_the_bearer_of_its_turn_once() -> None:
+    written = write_bearer(BEARER, kid="k-1", sign=sign)
+    ((name, value),) = write_shown(Secret(written)).items()
+    fields = [(name.encode(), value.encode())]
+    assert read_shown(Headers(fields)) == (Secret(written), BEARER)
+    assert read_shown(Headers([])) is None
+    assert write_shown(None) == {}
+    with pytest.raises(TokenInvalid):
+        read_shown(Headers(fields * 2))

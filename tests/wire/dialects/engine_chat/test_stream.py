@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.core.messages.events import (
+    CONTEXT_WINDOW,
     Done,
     End,
     Event,
+    Extension,
     Failed,
     Text,
     ToolCall,
@@ -107,6 +109,21 @@ def test_a_call_without_a_result_is_what_an_approval_is_asked_for() -> None:
     assert (asked.kind, asked.id) == ("approval", "c")
     assert asked.more == {"tool": "f", "arguments": {"a": 1}}
     assert events_of(done) == [BROKEN]
+
+
+def test_a_label_is_what_people_are_asked_and_nothing_sealed_is_shown_to_them() -> None:
+    call = ToolCall("c", "f", '{"a":"sealed:x","b":"y"}', is_own=True, label="Doing y")
+    done = frame("done", {"finish_reason": "approval_required"})
+    shown, end = events_of(EngineWriter().write([call]), done)
+    assert shown == call
+    assert isinstance(end, Waiting)
+    (asked,) = end.interrupts
+    assert asked.message == "Doing y"
+    assert asked.more == {"tool": "f", "arguments": {"a": "***", "b": "y"}}
+    for label in ("a\nb", "\x1b[2J"):  # another loop may write anything
+        (first, *_) = events_of(frame("tool-call", CALL | {"label": label}), done)
+        assert isinstance(first, ToolCall)
+        assert first.label == ""
 
 
 def test_arguments_that_are_too_long_to_be_kept_are_not_asked_about() -> None:
@@ -235,3 +252,19 @@ def test_whatever_the_bytes_there_is_one_end_and_nothing_after_it(chunks: list[b
     events: list[Any] = events_of(*chunks)
     assert [is_terminal(event) for event in events[:-1]] == [False] * (len(events) - 1)
     assert is_terminal(events[-1])
+
+
+def test_how_much_the_model_can_still_read_is_told_before_the_end() -> None:
+    window = {
+        "estimated_tokens": 900,
+        "shown_tokens": 700,
+        "budget_tokens": 800,
+        "ratio": 1.125,
+        "threshold": 0.8,
+        "managed": True,
+        "left_out": 2,
+    }
+    done = {"finish_reason": "stop", "context_window": {**window, "more": 1}}
+    assert events_of(frame("done", done)) == [Extension(CONTEXT_WINDOW, window), Done("stop")]
+    wrong = {"finish_reason": "stop", "context_window": {**window, "ratio": "much"}}
+    assert events_of(frame("done", wrong)) == [Failed("provider_error")]

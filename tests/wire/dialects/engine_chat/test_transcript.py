@@ -46,7 +46,21 @@ def test_a_call_that_waits_has_no_result_and_nothing_is_nothing() -> None:
 
 
 def test_what_is_kept_is_what_was_there() -> None:
-    for end in (Done("length"), Waiting((approval_of(B),))):
+    for end in (Done("length"), Waiting((approval_of(B),)), None):
         transcript = Transcript((Text("x"), A, ToolResult("a", "denied", ["y"])), end)
         assert Transcript.read(transcript.written()) == transcript
-        assert len(transcript.messages()) == 2
+        assert len(transcript.after(())) == 2
+
+
+def test_a_call_that_is_shown_again_with_its_result_is_no_second_call() -> None:
+    first = Transcript((A, B, ToolResult("a", "ok", "x")), Waiting((approval_of(B),)))
+    again = ToolCall("b", "g", '{"x":2}', is_own=True)
+    then = Transcript((B, ToolResult("b", "ok", "y"), again, ToolResult("b", "ok", "z")))
+    assert then.after(first.after((Message.user("Hi"),))) == (
+        Message.user("Hi"),
+        Message("assistant", ("",), tool_calls=(A, B)),
+        Message("tool", ("x",), tool_call_id="a"),
+        Message("tool", ("y",), tool_call_id="b"),
+        Message("assistant", ("",), tool_calls=(again,)),
+        Message("tool", ("z",), tool_call_id="b"),
+    )

@@ -3,6 +3,7 @@
 import pytest
 
 from carnet.core.messages.events import (
+    CONTEXT_WINDOW,
     Data,
     Done,
     End,
@@ -140,3 +141,13 @@ def test_a_loop_that_mixes_up_its_calls_is_stopped() -> None:
         writer.write([ToolResult("c", "ok", "")])
     with pytest.raises(Internal):
         writer.write([CALL, CALL])
+
+
+def test_that_a_conversation_fills_the_window_stands_beside_the_usage() -> None:
+    writer = EngineWriter()
+    earlier, later = {"ratio": 0.9, "managed": False}, {"ratio": 1.2, "managed": True}
+    assert writer.write([Extension(CONTEXT_WINDOW, each) for each in (earlier, later)]) == b""
+    assert writer.end(Done()) == (
+        b'event: done\ndata: {"finish_reason":"stop","usage":{"prompt_tokens":0,'
+        b'"completion_tokens":0},"context_window":{"ratio":1.2,"managed":true}}\n\n'
+    )

@@ -5,9 +5,12 @@ somebody has approved is named by the gateway and by nobody else.
 
 Law 1. It is a JWS of a type of its own, signed with a key of the gateway: no other token is taken
        for it, and it for no other.
-Law 2. It says who acts and the most that may be used, for which turn, until when, and what was
-       answered, by the ids of tool calls. Nothing of it stands in the body of a request.
+Law 2. It says who acts and the most that may be used, for which turn of which agent, until when,
+       whether the turn may call others, and what was answered, by the ids of tool calls. Nothing of
+       it stands in the body of a request.
 Law 3. `read_bearer(write_bearer(x))` gives x back. Whether it holds is for whoever has the keys.
+Law 4. It has an id that nobody can guess. While its stream is open the gateway takes it for calls
+       out of that turn, and for nothing else; afterwards for nothing at all.
 """
 
 from base64 import b64decode, b64encode
@@ -17,7 +20,7 @@ from typing import Any, Final
 from msgspec import Struct, ValidationError, convert
 
 from carnet.core.messages.interrupt import Outcome, Resolution
-from carnet.core.people.identity import Ceiling
+from carnet.core.people.identity import Ceiling, Secret
 from carnet.errors import InvalidJson, TokenInvalid
 from carnet.wire.crypto import jws
 from carnet.wire.dialects.engine_chat.actor import EngineActor
@@ -26,6 +29,7 @@ from carnet.wire.grammar.headers import Headers
 
 TYPE: Final = "carnet-turn+jwt"
 RESOLVED: Final = "x-actor-resolved"  # what was answered, as Auth tells the loop
+BEARER: Final = "x-actor-bearer"  # the bearer itself, for the calls of the turn
 MOST_BYTES: Final = 16_384
 
 Resolved = Mapping[str, Resolution]  # by the ids of tool calls
@@ -39,6 +43,9 @@ class TurnBearer(Struct, frozen=True, kw_only=True):
     turn: str
     expires: int  # seconds since the epoch
     resolved: dict[str, Resolution] = {}
+    agent: str = ""  # the name of the one that is asked
+    id: str = ""  # of this bearer
+    is_final: bool = False  # no hop is left for calls
 
 
 class SignedBearer(Struct, frozen=True):
@@ -63,6 +70,9 @@ class _Claims(Struct, forbid_unknown_fields=True):
     allow: list[str]
     deny: list[str]
     resolved: dict[str, _Answer]
+    agent: str = ""
+    jti: str = ""
+    final: bool = False
 
 
 def is_bearer(credential: str) -> bool:
@@ -81,6 +91,9 @@ def write_bearer(bearer: TurnBearer, *, kid: str, sign: Callable[[bytes], bytes]
         "allow": sorted(ceiling.allow if ceiling.allow is not None else {"*"}),
         "deny": sorted(ceiling.deny),
         "resolved": _written(bearer.resolved),
+        "agent": bearer.agent,
+        "jti": bearer.id,
+        "final": bearer.is_final,
     }
     return jws.write(claims, kid=kid, typ=TYPE, sign=sign)
 
@@ -99,6 +112,9 @@ def read_bearer(text: str) -> SignedBearer:
         turn=claims.turn,
         expires=claims.exp,
         resolved=_read(claims.resolved),
+        agent=claims.agent,
+        id=claims.jti,
+        is_final=claims.final,
     )
     return SignedBearer(bearer, token.keyid, token.signed, token.signature)
 
@@ -121,6 +137,21 @@ def read_resolved(headers: Headers) -> dict[str, Resolution]:
         return _read(convert(answers, dict[str, _Answer]))
     except (InvalidJson, ValueError):  # those of base64 and of a wrong shape are ValueErrors
         raise TokenInvalid("what was answered is not in its form") from None
+
+
+def write_shown(bearer: Secret | None) -> dict[str, str]:
+    """The header that hands a loop the bearer of its turn; none where it was asked otherwise."""
+    return {} if bearer is None else {BEARER: bearer.reveal()}
+
+
+def read_shown(headers: Headers) -> tuple[Secret, TurnBearer] | None:
+    """The bearer of a turn, as Auth hands it over, and what it says; Auth has verified it."""
+    values = headers.get_all(BEARER)
+    if not values:
+        return None
+    if len(values) > 1:
+        raise TokenInvalid("there are two bearers of turns")
+    return Secret(values[0]), read_bearer(values[0]).bearer
 
 
 def _written(resolved: Resolved) -> dict[str, Any]:

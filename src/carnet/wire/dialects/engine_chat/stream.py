@@ -22,9 +22,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from carnet.core.messages.events import (
+    CONTEXT_WINDOW,
     Done,
     End,
     Event,
+    Extension,
     Failed,
     Text,
     ToolCall,
@@ -43,6 +45,9 @@ from carnet.wire.grammar.sse import MAX_EVENT_BYTES, SseEvent, SseReader
 MOST_OPEN: Final = 128  # calls without a result
 MOST_TOKENS: Final = 10**12  # of one answer: beyond it a count is a mistake
 MOST_REASON: Final = 64  # characters
+MOST_LABEL: Final = 200  # characters of what people are shown of a call
+HIDDEN: Final = "***"  # what people are shown of an argument that nobody is to see
+SEALED: Final = "sealed:"  # what such an argument begins with where the loop must find it again
 MOST_WORDS: Final = 1000  # of the message of an error, that are kept
 
 _UNREADABLE: Final = (ValueError, RecursionError)  # what decoders raise
@@ -60,6 +65,7 @@ class _Call(Struct, gc=False):
     name: str
     arguments: dict[str, Any] | None = None
     input: dict[str, Any] | None = None
+    label: str = ""
 
 
 class _Result(Struct, gc=False):
@@ -74,9 +80,22 @@ class _Usage(Struct, gc=False):
     completion_tokens: _Tokens = 0
 
 
+class _Window(Struct, gc=False):
+    """How much of a conversation the model can read; what else is told of it is passed over."""
+
+    estimated_tokens: _Tokens
+    shown_tokens: _Tokens
+    budget_tokens: Annotated[int, Meta(ge=1, le=MOST_TOKENS)]
+    ratio: Annotated[float, Meta(ge=0, le=MOST_TOKENS)]
+    threshold: Annotated[float, Meta(ge=0, le=1)]
+    managed: bool
+    left_out: _Tokens
+
+
 class _Done(Struct, gc=False):
     finish_reason: str
     usage: _Usage | None = None
+    context_window: _Window | None = None
 
 
 class _Error(Struct, gc=False):
@@ -92,7 +111,7 @@ _decode_text: Final = msgspec.json.Decoder(_Delta).decode  # nearly every frame
 class EngineReader:
     """Reads one stream. `fault` is empty unless the stream was not what it should be."""
 
-    __slots__ = ("_calls", "_end", "_ended", "_sse", "_usage", "fault", "words")
+    __slots__ = ("_calls", "_end", "_ended", "_sse", "_usage", "_window", "fault", "words")
 
     def __init__(
         self,
@@ -105,6 +124,7 @@ class EngineReader:
         self._sse = SseReader(max_event_bytes=max_event_bytes, on_comment=on_comment)
         self._calls: dict[str, ToolCall] = {}  # that have no result yet
         self._usage: Usage | None = None
+        self._window: Extension | None = None
         self._end: End | None = None  # that was read, and may still be followed by something
         self._ended = False
 
@@ -155,7 +175,8 @@ class EngineReader:
         if call.id in self._calls or len(self._calls) == MOST_OPEN:
             raise ProviderError("two tool calls have one id, or there are too many")
         written, index = json.write_text(arguments), len(self._calls)
-        read = ToolCall(call.id, call.name, written, index, is_own=True)
+        label = call.label[:MOST_LABEL] if call.label.isprintable() else ""
+        read = ToolCall(call.id, call.name, written, index, is_own=True, label=label)
         self._calls[call.id] = read
         return read
 
@@ -179,6 +200,8 @@ class EngineReader:
             raise ProviderError("the reason of an end is not in its form")
         if done.usage is not None:
             self._usage = Usage(done.usage.prompt_tokens, done.usage.completion_tokens)
+        if done.context_window is not None:
+            self._window = Extension(CONTEXT_WINDOW, msgspec.to_builtins(done.context_window))
         if reason != APPROVAL_REQUIRED:
             self._end = Done(reason)
         elif not self._calls:
@@ -203,6 +226,8 @@ class EngineReader:
         if end is None:
             return
         self._ended = True
+        if self._window is not None and type(end) is not Failed:
+            events.append(self._window)
         if self._usage is not None and type(end) is not Failed:
             events.append(self._usage)
         events.append(end)
@@ -210,11 +235,17 @@ class EngineReader:
 
 def approval_of(call: ToolCall) -> Interrupt:
     """What a person is asked for a tool call; arguments too long to be kept are left out."""
-    more: dict[str, Any] = {"tool": call.name, "arguments": json.read(call.arguments.encode())}
+    given = json.read_object(call.arguments.encode())
+    arguments = {name: HIDDEN if _is_sealed(value) else value for name, value in given.items()}
+    more: dict[str, Any] = {"tool": call.name, "arguments": arguments}
     if len(json.write(more)) > MOST_DATA_BYTES:
         del more["arguments"]
-    message = f"The tool {call.name} is to be run."
+    message = call.label or f"The tool {call.name} is to be run."
     return Interrupt(kind="approval", id=call.id, message=message, more=more)
+
+
+def _is_sealed(value: object) -> bool:
+    return isinstance(value, str) and value.startswith(SEALED)
 
 
 def _read_text(delta: _Delta, events: list[Event]) -> None:

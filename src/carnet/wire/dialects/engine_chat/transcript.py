@@ -1,7 +1,7 @@
 """What a stream has said, as the messages that a later request begins with.
 
 Law 1. Text and the calls behind it are one message of the assistant; results follow it. A call that
-       has none yet stays without.
+       has none yet stays without. Shown again because it was answered, it is no second call.
 Law 2. `Transcript.read(x.written()) == x`: what is kept is what was said.
 """
 
@@ -26,10 +26,10 @@ Shown = Text | ToolCall | ToolResult
 
 
 class Transcript(Struct, frozen=True):
-    """One stream, from its beginning to its end."""
+    """A part of a stream: to where every tool call has its result, or to its end."""
 
     events: tuple[Shown, ...]
-    end: Done | Waiting
+    end: Done | Waiting | None = None  # None: it went on
 
     def written(self) -> Any:
         """As JSON, to be kept."""
@@ -40,9 +40,27 @@ class Transcript(Struct, frozen=True):
         """What was kept."""
         return msgspec.convert(kept, cls)
 
-    def messages(self) -> tuple[Message, ...]:
-        """What was said."""
-        return messages_of(self.events)
+    def after(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """What was said, with what had been said before."""
+        waiting = _without_result(messages)
+        new: list[Event] = []
+        for event in self.events:
+            if isinstance(event, ToolCall) and event.id in waiting:
+                waiting.discard(event.id)
+            else:
+                new.append(event)
+        return (*messages, *messages_of(new))
+
+
+def _without_result(messages: Sequence[Message]) -> set[str]:
+    """The calls at the end of messages that have no result."""
+    found: set[str] = set()
+    for message in messages:
+        if message.role == "tool":
+            found.discard(message.tool_call_id or "")
+        else:
+            found = {call.id for call in message.tool_calls}
+    return found
 
 
 def messages_of(events: Sequence[Event]) -> tuple[Message, ...]:

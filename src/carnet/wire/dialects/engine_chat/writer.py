@@ -6,16 +6,19 @@ Law 2. There is one end, and nothing after it: `done`, which tells what was used
        or `error`. Where there is no word for an end there is none, and the connection is cut.
 Law 3. A result belongs to a call that was written and has none yet.
 Law 4. What the contract cannot carry is left out: data, extensions, what a turn asked for. A turn
-       that waits for an approval ends with the call that has no result.
+       that waits for an approval ends with the call that has no result. That a conversation fills
+       what its model can read stands beside the usage, and only then.
 """
 
 from collections.abc import Sequence
 from typing import Any, Final
 
 from carnet.core.messages.events import (
+    CONTEXT_WINDOW,
     Done,
     End,
     Event,
+    Extension,
     Failed,
     Text,
     ToolCall,
@@ -41,12 +44,13 @@ ERROR: Final = "error"
 class EngineWriter:
     """Writes the stream of one request."""
 
-    __slots__ = ("_ended", "_open", "_tokens_in", "_tokens_out")
+    __slots__ = ("_ended", "_open", "_tokens_in", "_tokens_out", "_window")
 
     def __init__(self) -> None:
         self._open: set[str] = set()  # calls that have no result yet
         self._tokens_in = 0
         self._tokens_out = 0
+        self._window: object = None  # how much of the conversation the model can read
         self._ended = False
 
     def write(self, events: Sequence[Event]) -> bytes:
@@ -79,6 +83,8 @@ class EngineWriter:
             case Usage():
                 self._tokens_in += event.tokens_in or 0
                 self._tokens_out += event.tokens_out or 0
+            case Extension(name=name) if name == CONTEXT_WINDOW:
+                self._window = event.payload
         return b""
 
     def _call(self, call: ToolCall) -> bytes:
@@ -87,7 +93,8 @@ class EngineWriter:
         self._open.add(call.id)
         # Arguments that are no object are told to the model as an error; there are none to show.
         arguments = arguments_of(call) or {}
-        return _frame(TOOL_CALL, {"id": call.id, "name": call.name, "arguments": arguments})
+        data = {"id": call.id, "name": call.name, "arguments": arguments}
+        return _frame(TOOL_CALL, data | {"label": call.label} if call.label else data)
 
     def _result(self, result: ToolResult) -> bytes:
         if result.id not in self._open:
@@ -98,7 +105,8 @@ class EngineWriter:
 
     def _done(self, reason: str) -> bytes:
         usage = {"prompt_tokens": self._tokens_in, "completion_tokens": self._tokens_out}
-        return _frame(DONE, {"finish_reason": reason, "usage": usage})
+        window = {} if self._window is None else {"context_window": self._window}
+        return _frame(DONE, {"finish_reason": reason, "usage": usage, **window})
 
 
 def words_of(output: object) -> str:

@@ -1,0 +1,62 @@
+"""What leads to others: peers, where else may be called, and how webhooks are delivered."""
+
+from typing import Annotated, Literal
+
+from msgspec import Struct
+
+from carnet.config import readers as read
+from carnet.config.readers import SecretRef
+from carnet.core.money.amount import MICROS
+
+DIALECTS = ("tangle", "samvad")  # what peers may be listed with, by the rows of `wire.dialects`
+LATER_DIALECTS = ("a2a", "engine_chat", "agents_api", "openai")
+
+SignatureForm = Literal["auto", "samvad", "rfc9421", "carnet"]
+FORM_HELP = "samvad: how calls to it are signed; auto finds out by what it publishes and remembers."
+
+
+class PeerSettings(Struct, frozen=True, kw_only=True):
+    """One `[peers."domain"]` section."""
+
+    url: Annotated[str, read.url(), "Where its gateway is."]
+    may_forward_authorization: Annotated[
+        bool, read.truth(), "Whether forwarded credentials may go to it and come from it."
+    ] = False
+    keys: Annotated[
+        tuple[str, ...], read.public_keys(), "Its pinned keys; otherwise they come from its card."
+    ] = ()
+    token: Annotated[SecretRef | None, read.secret(), "How we authenticate to it."] = None
+    dialect: Annotated[
+        str,
+        read.one_of(*DIALECTS, later=LATER_DIALECTS),
+        "What it speaks.",
+    ] = "tangle"
+    signature_form: Annotated[
+        SignatureForm, read.one_of("auto", "samvad", "rfc9421", "carnet"), FORM_HELP
+    ] = "auto"
+    credit: Annotated[int, read.amount(), "What it may owe us."] = 0
+    max_cost: Annotated[int, read.amount(), "The most it may charge us for one call."] = MICROS
+
+
+class EgressSettings(Struct, frozen=True, kw_only=True):
+    """The `[egress]` section."""
+
+    allow: Annotated[
+        tuple[str, ...],
+        read.destinations(),
+        "Where callbacks and cards that others name may lead beside public https addresses: "
+        "host:port, or a range.",
+    ] = ()
+
+
+class OutboxSettings(Struct, frozen=True, kw_only=True):
+    """The `[outbox]` section: delivering webhooks."""
+
+    schedule: Annotated[
+        tuple[float, ...],
+        read.schedule(most=7 * 86_400),
+        "Seconds before each attempt to deliver a webhook; after the last one it is dead.",
+    ] = (0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
+    timeout: Annotated[
+        float, read.seconds(most=25), "Seconds that one attempt may take, the answer included."
+    ] = 10.0

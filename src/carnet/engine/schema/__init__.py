@@ -1,0 +1,1 @@
+"""Tools for models that cannot call any, by a schema for their answers."""

@@ -1,0 +1,1 @@
+"""What a gateway takes from the agent loops that it asks elsewhere."""
