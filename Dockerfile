@@ -7,7 +7,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY requirements/ requirements/
 COPY src/ src/
 RUN python -m venv /usr/local/lib/carnet
-RUN /usr/local/lib/carnet/bin/python -m pip install --no-cache-dir --require-hashes -r requirements/postgres.txt -r requirements/build.txt
+RUN /usr/local/lib/carnet/bin/python -m pip install --no-cache-dir --require-hashes --no-deps -r requirements/postgres.txt -r requirements/build.txt
 RUN /usr/local/lib/carnet/bin/python -m pip install --no-cache-dir --no-deps --no-build-isolation .
 
 FROM python:3.11-slim

