@@ -15,7 +15,7 @@ ARGS ?=
 PYTEST_ARGS ?=
 # Files of tests that run at once, one more than a small machine has processors, since many tests
 # wait for a deadline or a process; `make test AT_ONCE=` runs one after another.
-AT_ONCE ?= -n 3 --dist loadfile --no-loadscope-reorder
+AT_ONCE ?= -n 4 --dist loadfile --no-loadscope-reorder
 # Which files begin: `make test ORDER=reversed` turns them round, and everything passes all the same.
 ORDER ?= longest-first
 # Tests that start no process and no server: what can be told of a change in a minute.
@@ -162,7 +162,7 @@ worst: $(VENV)/.dev ## Let one caller do its worst for a minute, and measure wha
 	@$(BIN)/python -m tests.worst $(ARGS)
 
 .PHONY: bench
-bench: $(BENCH_VENV)/.self ## Measure a hop beside other gateways, in an environment of its own; ARGS=engine a turn beside other loops
+bench: $(BENCH_VENV)/.self ## Measure a hop beside other gateways, in an environment of its own; ARGS=engine a turn beside other loops, ARGS=conversation durable steps
 	@$(BENCH_VENV)/bin/python -m bench $(ARGS)
 
 # ------------------------------------------------------------------------------------ upkeep

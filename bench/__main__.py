@@ -2,7 +2,8 @@
 
 `profile` says which functions the time goes to, `budget` what each step of a hop costs, `calls` how
 many functions a request calls, `walk` through how many files, `held` what an open stream holds,
-`engine` what a turn of an agent loop takes beside other packages.
+`engine` what a turn of an agent loop takes beside other packages, `conversation` how many durable
+steps of conversations there are in a second, beside another.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from bench import flat, held, tasks
 from bench.budget import budget, budget_json, show_budget
 from bench.calls import calls, calls_json, show_calls
 from bench.clients import clients
+from bench.conversation import conversation, show_talks, talks_json
 from bench.cpu import Cores, running_on
 from bench.engine import engine, loops_json, show_loops
 from bench.load import Wrong
@@ -44,7 +46,7 @@ from bench.walk import show_walks, walks, walks_json
 
 STREAMS = "streams"  # the name of the measurements that share one more gateway
 FLAT, HELD, SIGNED, CLIENTS, BESIDE = "flat", "held", "signed", "clients", "tasks"
-WHAT = ("all", "profile", "budget", "calls", "walk", "engine", HELD)
+WHAT = ("all", "profile", "budget", "calls", "walk", "engine", "conversation", HELD)
 BESIDE_SECONDS = 420.0  # the package slows down with every request: then it is left
 LEAST_SECONDS, MOST_SECONDS = 1.0, 20.0
 LEAST_REQUESTS = 1000  # with fewer, the clock of the CPU time is too coarse for a tenth of them
@@ -210,6 +212,10 @@ async def run(given: argparse.Namespace) -> int:
             loops = await engine(at, seconds=given.seconds)
             show_loops(loops)
             figures, code = loops_json(loops), 0
+        elif given.what == "conversation":
+            talks = await conversation(at, seconds=given.seconds)
+            show_talks(talks)
+            figures, code = talks_json(talks), 0
         else:
             results = await measure(at, given)
             show(results)

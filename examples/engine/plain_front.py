@@ -30,6 +30,8 @@ def ask(url, token, text):
 
 
 if __name__ == "__main__":
+    if not sys.argv[3:]:
+        sys.exit(__doc__)
     try:
         for event, data in ask(*sys.argv[1:]):
             if event == "text-delta":

@@ -46,6 +46,8 @@ POINTS = frozenset(
         "step.begin",
         "step.done",
         "step.kept",
+        "dialogue.before_keep",
+        "dialogue.kept",
         "outbox.leased",
         "outbox.before_send",
         "outbox.after_send",

@@ -2,13 +2,15 @@
 
 import json
 import os
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from carnet.cli.main import run
+from carnet.testing.address import HOST, REUSE
 
 
 class Ran(NamedTuple):
@@ -50,7 +52,16 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 
 
 @pytest.fixture
-def home(cli: Cli, tmp_path: Path) -> Path:
+def port() -> Iterator[int]:
+    """One where nobody listens, and where a gateway could: it allows reuse."""
+    with socket.socket() as held:
+        held.setsockopt(*REUSE, 1)
+        held.bind((HOST, 0))
+        yield held.getsockname()[1]
+
+
+@pytest.fixture
+def home(cli: Cli, tmp_path: Path, port: int) -> Path:
     """A folder in which `carnet init` was run."""
-    assert cli("init", ".", "--domain", "acme.example").code == 0
+    assert cli("init", ".", "--domain", "acme.example", "--port", str(port)).code == 0
     return tmp_path

@@ -324,9 +324,8 @@ def test_what_cannot_be_used_is_refused_with_the_reason(
     assert part in refusal(tmp_path, text)
 
 
-@pytest.mark.parametrize("kind", ["a2a", "conversation"])
-def test_kinds_of_agents_that_come_later_are_refused_as_such(tmp_path: Path, kind: str) -> None:
-    message = refusal(tmp_path, f'[agents.x]\nkind = "{kind}"\n')
+def test_kinds_of_agents_that_come_later_are_refused_as_such(tmp_path: Path) -> None:
+    message = refusal(tmp_path, '[agents.x]\nkind = "a2a"\n')
     assert "comes in a later release" in message
     assert "python, openai, tangle" in message
 

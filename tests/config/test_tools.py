@@ -84,6 +84,8 @@ def test_a_tool_that_comes_or_changes_is_taken_over(tmp_path: Path) -> None:
             "Did you mean 'bb'",
         ),
         ('[agents.x]\ntarget = "x:a"\ntools = ["b"]', "agents.x.tools", "is none of [tools]"),
+        ('[engine]\ntools = ["@b"]', "engine.tools", 'write "@b@DOMAIN"'),
+        ('[engine]\ntools = ["@b@"]', "engine.tools", "@x@b.example"),
     ],
 )
 def test_what_cannot_be_a_tool_is_refused_by_its_key(
@@ -93,3 +95,28 @@ def test_what_cannot_be_a_tool_is_refused_by_its_key(
         settings(tmp_path, text)
     assert found.value.facts["key"] == key
     assert says in found.value.safe_text
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (
+            '[engine]\ntools = ["a"]\n[tools.a]\ntarget = "x:a"\naproval = "never"',
+            "tools.a.aproval",
+        ),
+        (
+            '[models.m]\nurl = "http://x/v1"\nkey = "k"\n[agents.a]\nkind = "engine"\nmodel = "m"',
+            "models.m.key",
+        ),
+        (
+            '[models.m]\nurl = "http://x/v1"\nfallbacks = ["n"]\n[models.n]\nurl = 1',
+            "models.n.url",
+        ),
+    ],
+)
+def test_a_section_that_is_wrong_is_told_once_and_not_as_missing(
+    tmp_path: Path, text: str, key: str
+) -> None:
+    with pytest.raises(ConfigInvalid) as found:
+        settings(tmp_path, text)
+    assert (found.value.facts["key"], found.value.others) == (key, ())

@@ -1,9 +1,9 @@
 """The long form of the crash tests: `make crash`, or `python -m tests.crash --help`.
 
 Random kills under load and every crash point again and again, of calls and of tasks with callbacks,
-and every crash point of three organisations between a question and its end, on both stores. The
-summary is the last thing printed; the exit code is 1 if anything was lost, ran again or was billed
-twice.
+every crash point of three organisations between a question and its end, and every one of a
+conversation with nesting, on both stores. The summary is the last thing printed; the exit code is 1
+if anything was lost, ran again or was billed twice.
 """
 
 import argparse
@@ -14,7 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.crash.loops import conversations
 from tests.crash.loops.calls import TaskScene, task_scene
+from tests.crash.loops.conversations import (
+    ConversationCase,
+    ConversationScene,
+    conversation_scene,
+)
 from tests.crash.loops.figures import Figures, left_over
 from tests.crash.loops.loop import kill_loop
 from tests.crash.loops.questions import QuestionScene, question_scene
@@ -103,7 +109,27 @@ def every_point_of_questions(scene: QuestionScene, store: str, times: int) -> Fi
     return figures
 
 
-def _found(case: Case | TaskCase | QuestionCase) -> Iterator[str]:
+def every_point_of_conversations(scene: ConversationScene, store: str, whole: str) -> Figures:
+    """Kill it at every point: the first time it is passed, the second, and so on."""
+    figures = Figures(f"{store}: conversations, every point")
+    began = time.monotonic()
+    for point in conversations.POINTS:
+        n = 0
+        for n in range(1, conversations.MOST_TIMES):
+            case, before = ConversationCase(scene, point, n, whole), len(figures.faults)
+            note(figures, _found(case), f"{point}:{n}")
+            figures.kills += case.kills
+            figures.ok += len(figures.faults) == before
+            if not case.is_passed:  # nor will it be a time later
+                break
+        say(f"  {store}: conversation, {point} {n - 1} times, {len(figures.faults)} faults so far")
+    if not scene.is_sound():
+        figures.faults.append("the store or the ledger is not sound")
+    figures.seconds = time.monotonic() - began
+    return figures
+
+
+def _found(case: Case | TaskCase | QuestionCase | ConversationCase) -> Iterator[str]:
     yield from case.faults()
 
 
@@ -140,7 +166,21 @@ def crash_questions(
         return [every_point_of_questions(scene, store, options.times)]
 
 
-PARTS = {"calls": crash_calls, "tasks": crash_tasks, "questions": crash_questions}
+def crash_conversations(
+    server: servers.Server, store: str, options: argparse.Namespace
+) -> list[Figures]:
+    """A conversation with nesting, at every point and every time that it is passed."""
+    del options
+    with place(server, store) as at, conversation_scene(*at) as scene:
+        return [every_point_of_conversations(scene, store, conversations.transcript())]
+
+
+PARTS = {
+    "calls": crash_calls,
+    "tasks": crash_tasks,
+    "questions": crash_questions,
+    "conversations": crash_conversations,
+}
 
 
 def read_options(arguments: Sequence[str]) -> argparse.Namespace:

@@ -63,8 +63,8 @@ class Wire:
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(PATIENCE_SECONDS)
+        self.opened = time.monotonic()  # before the gateway can know of it
         self.socket.connect(("127.0.0.1", port))
-        self.opened = time.monotonic()
 
     def __enter__(self) -> "Wire":
         return self

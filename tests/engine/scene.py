@@ -102,7 +102,9 @@ class Scene:
         once: Once = at_once,
     ) -> Done | Waiting:
         request = EngineRequest(messages=messages or (Message.user("Hi"),), correlation="req_1")
-        turn = LoopTurn(request=request, actor=actor, resolved=resolved or {}, once=once)
+        turn = LoopTurn(
+            request=request, actor=actor, name="turn_1", resolved=resolved or {}, once=once
+        )
         loop = AgentLoop(self.model, self.tools, bounds=bounds, seal=self.seal)
         return await self.stop.run(loop(turn, self.written))
 

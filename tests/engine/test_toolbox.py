@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from carnet.core.messages.interrupt import Resolution
 from carnet.core.people.identity import Ceiling
 from carnet.engine import toolbox
 from carnet.engine.history import marked
-from carnet.engine.toolbox import MOST_AT_ONCE, MOST_OUTPUT, Toolbox, ToolTurn
+from carnet.engine.toolbox import MOST_AT_ONCE, MOST_OUTPUT, UNKNOWN, Toolbox, ToolTurn
 from carnet.engine.tools.display import CANNOT_OPEN, MOST_ARGUMENTS
+from carnet.engine.tools.search import MOST_LOOKED
 from carnet.errors import (
     CarnetError,
     PaymentRequired,
@@ -23,11 +25,13 @@ from carnet.errors import (
     ToolUnusable,
 )
 from carnet.ports.engine.tools import LoopTool, ToolFailed, ToolUse, at_once
+from carnet.runtime.visit.steps import KeptSteps
 from carnet.stores.secrets.seal import WordSeal, draw_key
 from carnet.wire.dialects.engine_chat import EngineWriter
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.grammar.sse import MAX_EVENT_BYTES
 from tests.engine.scene import YES, Kept, Scene, call, tool
+from tests.runtime.scene import make_call
 
 NOBODY = EngineActor("bob", Ceiling(allow=frozenset({"tool:read"}), deny=frozenset({"tool:send"})))
 
@@ -143,6 +147,17 @@ async def test_whatever_else_it_raises_is_for_the_log_alone(
         assert (await result_of(scene)).output == toolbox.FAILED
     (record,) = caplog.records
     assert (record.__dict__["tool"], record.__dict__["correlation_id"]) == ("look", "req_1")
+    assert record.__dict__["turn"] == "turn_1"  # as whoever called was told it
+
+
+async def test_the_log_says_which_permissions_are_missing(caplog: pytest.LogCaptureFixture) -> None:
+    tools = [tool("read", permission="tool:read"), tool("send", permission="tool:send")]
+    with caplog.at_level(logging.INFO, "carnet.engine"):
+        await Scene(["So."], tools=tools).run(actor=NOBODY)
+        await Scene(["So."], tools=[tool()]).run(actor=NOBODY)  # one for everybody
+    (record,) = caplog.records
+    assert record.__dict__["detail"] == f"{NOBODY.id} acts without tool:send"
+    assert record.__dict__["turn"] == "turn_1"
 
 
 async def test_a_tool_that_is_too_slow_is_given_up() -> None:
@@ -295,6 +310,29 @@ async def test_what_was_found_before_in_the_same_conversation_is_offered() -> No
     scene = Scene(["So."], tools=[tool("mail", is_always_sent=False)])
     await scene.run(Message.user("Hi"), looked, answered)
     assert [each.name for each in scene.model.asked[0].tools] == ["mail", "find_tools"]
+
+
+async def test_of_many_questions_that_were_sent_the_newest_are_looked_for_again() -> None:
+    queries = [f'{{"query":"page{n}"}}' for n in range(MOST_LOOKED + 1)]
+    calls = [call(f"{n}", "find_tools", query) for n, query in enumerate((*queries, *queries))]
+    sent = [Message("assistant", ("",), tool_calls=(each,)) for each in calls]
+    tools = [tool(f"page{n}", is_always_sent=False) for n in range(MOST_LOOKED + 1)]
+    scene = Scene(["So."], tools=tools)
+    await scene.run(*sent)
+    offered = [each.name for each in scene.model.asked[0].tools]
+    assert offered == [*[f"page{n}" for n in range(1, MOST_LOOKED + 1)], "find_tools"]
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "x" * 300])
+async def test_a_name_that_nobody_can_read_is_none_of_a_tool(name: str) -> None:
+    steps = KeptSteps(make_call().record, None, None)
+
+    def once(name: str, act: Callable[[], Awaitable[Any]]) -> Awaitable[Any]:
+        return steps.do(steps.take_place(name), name, act, (), {})
+
+    scene = Scene([call("a", name)], ["So."], tools=[tool()])
+    assert await scene.run(once=once) == Done("stop")
+    assert scene.events[1] == ToolResult("a", "error", UNKNOWN)
 
 
 async def test_every_call_has_its_place_whatever_comes_of_it() -> None:

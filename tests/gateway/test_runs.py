@@ -103,7 +103,9 @@ def test_a_run_can_be_cancelled(acme: Organisation) -> None:
     asking.start()
     wait_for_state(acme, "conv_cancel", "running")
     reply = request("POST", acme.url + "/runs/conv_cancel/cancel", fields(acme), b"")
-    assert reply.json == {"run": "conv_cancel", "cancelled": 1}
+    assert (reply.json["run"], reply.json["cancelled"]) == ("conv_cancel", 1)
+    (hop,) = reply.json["hops"]
+    assert (hop["agent"], hop["outcome"], hop["below"]) == ("slow", "cancelled", [])
     asking.join(PATIENCE_SECONDS)
     assert (replies[0].status, replies[0].code) == (409, "cancelled")
     assert acme.get("/runs/conv_cancel").json["turns"][0]["code"] == "cancelled"

@@ -150,7 +150,12 @@ RESOURCES = (
     Mutant(
         "security:a53:json", "wire/grammar/json.py", "if len(members) != len(pairs):", "if False:"
     ),
-    Mutant("security:a54:cost", "wire/grammar/json.py", "if found > max_members:", "if False:"),
+    Mutant(
+        "security:a54:cost",
+        "wire/grammar/json.py",
+        "if members_in(body, max_members) > max_members:",
+        "if False:",
+    ),
     Mutant(
         "security:a58:outbound",
         "wire/grammar/headers.py",

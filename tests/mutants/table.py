@@ -2,6 +2,7 @@
 
 from tests.mutants.attacks import FAULTS, RESOURCES, SECURITY, SIGNATURES
 from tests.mutants.dialects import AGENTS_API, ENGINE, SAMVAD, TANGLE, TRAVEL
+from tests.mutants.dialogues import DIALOGUE
 from tests.mutants.people import PEOPLE
 
 TABLES = {
@@ -15,5 +16,6 @@ TABLES = {
     "resources": RESOURCES,
     "faults": FAULTS,
     "people": PEOPLE,
+    "dialogue": DIALOGUE,
 }
 MUTANTS = [mutant for table in TABLES.values() for mutant in table]

@@ -90,8 +90,7 @@ ROWS = (
             _PLACES + "test_what_waits_below_a_turn_ends_with_it",
             _WAITING
             + "test_a_run_that_is_cancelled_while_it_waits_ends_and_gives_back_what_it_held",
-            _VALUES
-            + "test_what_waits_elsewhere_for_a_call_that_was_cancelled_ends_when_its_time_is_over",
+            _VALUES + "test_what_waits_elsewhere_for_a_call_that_was_cancelled_ends_with_it",
         ),
     ),
     Row(

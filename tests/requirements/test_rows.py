@@ -17,6 +17,7 @@ from tests.architecture.tree import PACKAGE, ROOT, name_of, parsed
 from tests.requirements import faults, security
 from tests.requirements.designs import (
     agents_api,
+    dialogue,
     engine,
     engine_reference,
     mentionable,
@@ -34,6 +35,7 @@ TABLES = {
     "samvad": samvad.ROWS,
     "travel": travel.ROWS,
     "engine": (*engine.ROWS, *engine_reference.ROWS),
+    "dialogue": dialogue.ROWS,
     "security": security.ROWS,
     "faults": faults.ROWS,
 }
@@ -47,6 +49,7 @@ REQUESTS = (
     *("tests/faults/", "tests/crash/", "tests/edge/", "tests/cli/", "tests/runtime/client/"),
     *("tests/runtime/agents/test_remote", "tests/runtime/agents/test_samvad"),
     *("tests/runtime/peers/test_samvad", "tests/runtime/webhooks/", "tests/engine/test_endpoint"),
+    "tests/assembly/dialogue/test_driver_wire",
 )
 
 # What no request can show, or not in a second.

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Cli, cli, home
+from tests.cli.conftest import Cli, cli, home, port
 
-__all__ = ["cli", "home"]
+__all__ = ["cli", "home", "port"]
 
 NOBODY = 65_534
 CANARY = "open('canary', 'w').close()\n"

@@ -342,7 +342,7 @@ def build(
     )
     access = Access(store.tokens, clock, store.look_again)
     operations = build_operations(store, backend, access, metrics)
-    runs, run_rows = build_runs(settings, store, backend, known, clock)
+    runs, run_rows = build_runs(settings, store, backend, known, clock, access)
     pages = build_pages(settings, store, backend, endpoints.published, clock, ids, dialects)
     rows = [*endpoints.rows, *run_rows, *pages, *offered(OPERATIONS, operations)]
     router = RouteTable(rows, access)

@@ -8,6 +8,8 @@ from carnet.assembly.endpoints import Backend
 from carnet.config import Settings
 from carnet.gateway.approvals import ROUTES as APPROVALS
 from carnet.gateway.approvals import Approvals
+from carnet.gateway.cancellation.endpoint import ROUTES as CANCELLATION
+from carnet.gateway.cancellation.endpoint import CancelEndpoint
 from carnet.gateway.operations import Operations
 from carnet.gateway.people.forms import SCHEMAS
 from carnet.gateway.people.ledger import ROUTES as LEDGER
@@ -19,9 +21,11 @@ from carnet.gateway.runs import ROUTES as RUNS
 from carnet.gateway.runs import Runs
 from carnet.gateway.well_known import ENDED_ROUTES, EndedPage, WellKnownPage
 from carnet.gateway.well_known import ROUTES as WELL_KNOWN
+from carnet.guards.caller.owner import Owners
 from carnet.http.exchange import Access, RouteTable, Row, offered
 from carnet.http.openapi import describe
 from carnet.ports.world.clock import Clock, Ids
+from carnet.runtime.peers.cancellation import PeerLine, RunCancellation
 from carnet.runtime.turns.decisions import Decisions
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
@@ -59,15 +63,19 @@ def build_operations(
 
 
 def build_runs(
-    settings: Settings, store: Store, backend: Backend, stamps: Stamps, clock: Clock
+    settings: Settings,
+    store: Store,
+    backend: Backend,
+    stamps: Stamps,
+    clock: Clock,
+    access: Access,
 ) -> tuple[Runs, list[Row]]:
-    """The pages of runs and of what was paid for them, and their rows."""
+    """The pages of runs and of what was paid for them, what ends them, and their rows."""
     currency = settings.ledger.currency
     holdings = Holdings(store.tokens.known, store.people, domain=settings.gateway.domain)
     ledger = LedgerPages(store.payments, holdings, clock.wall_us, currency=currency)
     runs = Runs(
         records=store.records,
-        journal=backend.journal,
         concurrency=backend.concurrency,
         watch=store.watch,
         currency=currency,
@@ -75,7 +83,21 @@ def build_runs(
         has_left=store.revocations.has_left,
         paid=ledger.runs,
     )
-    return runs, [*offered(RUNS, runs), *offered(LEDGER, ledger)]
+    cancelling = _cancellation(store, backend, access, stamps, clock)
+    return runs, [*offered(RUNS, runs), *cancelling, *offered(LEDGER, ledger)]
+
+
+def _cancellation(
+    store: Store, backend: Backend, access: Access, stamps: Stamps, clock: Clock
+) -> list[Row]:
+    """What ends runs, here and elsewhere."""
+    line = PeerLine(backend.http, store.peers, backend.agents.signing)
+    cancellation = RunCancellation(backend.journal, store.records, line, clock)
+    owners = Owners(backend.ring)
+    endpoint = CancelEndpoint(
+        cancellation, store.records, access, owners, stamps=stamps, clock=clock
+    )
+    return offered(CANCELLATION, endpoint)
 
 
 def build_pages(

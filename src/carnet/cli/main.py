@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 import click
 
-from carnet.cli.call import call, inbox, tasks
+from carnet.cli.call import call, conversation, inbox, tasks
 from carnet.cli.failures import (
     INTERRUPTED,
     OURS,
@@ -26,7 +26,17 @@ from carnet.cli.failures import (
 )
 from carnet.cli.invocation import WHOLE, Format, Group, Invocation, in_line, to_json
 from carnet.cli.operate import backup, operate, reload
-from carnet.cli.see import conform, explain, inspect, ledger, lint, outbox, runs
+from carnet.cli.see import (
+    conform,
+    explain,
+    export,
+    inspect,
+    ledger,
+    lint,
+    outbox,
+    replay,
+    runs,
+)
 from carnet.cli.start import model, start
 from carnet.cli.times import write_span
 from carnet.cli.trust import delegate, keys, peers, people, tokens
@@ -35,7 +45,7 @@ from carnet.version import __version__
 
 GROUPS: dict[str, tuple[click.Command, ...]] = {
     "start": (start.init, start.serve, start.engine, model.model, start.doctor),
-    "call": (call.call, inbox.inbox),
+    "call": (call.call, conversation.conversation, inbox.inbox),
     "see": (runs.runs, runs.run, runs.tail, explain.explain),
     "trust": (people.people, tokens.tokens, keys.keys, peers.peers, tokens.agents),
     "money": (ledger.ledger,),
@@ -80,6 +90,8 @@ def carnet(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
+runs.run.add_command(export.export)
+runs.run.add_command(replay.replay)
 tokens.agents.add_command(inspect.inspect)
 tokens.agents.add_command(lint.lint)
 tokens.tokens.add_command(delegate.delegate)

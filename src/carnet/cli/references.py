@@ -18,6 +18,7 @@ from shlex import quote
 from carnet.cli.source import Sight, look, module_file
 from carnet.config import SecretRef, Settings, resolve_secret, secret_path
 from carnet.config.engine import read_system
+from carnet.config.file import CONVERSATION
 from carnet.config.sources import all_of, dotted
 from carnet.core.people.identity import CHAT
 from carnet.errors import ConfigInvalid
@@ -91,6 +92,10 @@ def look_at(settings: Settings, name: str, *, load: bool) -> Sight:
     """What can be seen of an agent; imported and with its schemas compiled if `load` says so."""
     agent = settings.agents[name]
     read_system(agent.system, agent.system_file, settings.base, key=f"agents.{name}.system_file")
+    if agent.kind == "engine" and load:
+        _build_tools(settings, name)
+    if agent.kind == CONVERSATION:
+        return _look_at_conversation(settings, name, load=load)
     if agent.target is None:
         return Sight(skills=(CHAT.id,) if agent.kind == "openai" else ())
     key = f"agents.{name}.target"
@@ -103,6 +108,27 @@ def look_at(settings: Settings, name: str, *, load: bool) -> Sight:
         loaded = load_agent(agent.target, settings.base, key=key)
         CompiledSchemas().compile(name, loaded.skills)
     return Sight(skills=tuple(skill.id for skill in loaded.skills))
+
+
+def _build_tools(settings: Settings, name: str) -> None:
+    """Refuse tools of an agent loop that cannot be built; no server of them is started."""
+    from carnet.assembly.agents.tools import NamedTools, ToolServers, build_tools
+    from carnet.runtime.egress.client import EgressClient
+
+    tools = settings.agents[name].tools
+    named = None if tools is None else NamedTools(tools, f"agents.{name}.tools")
+    with own_modules(settings.base):
+        build_tools(settings, EgressClient(), ToolServers(), named)
+
+
+def _look_at_conversation(settings: Settings, name: str, *, load: bool) -> Sight:
+    """The same of a conversation, which chats."""
+    if load:
+        from carnet.assembly.agents.dialogues import build_conversation
+
+        with own_modules(settings.base):
+            build_conversation(settings, name, settings.agents[name])
+    return Sight(skills=(CHAT.id,))
 
 
 @contextmanager

@@ -75,6 +75,11 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
         read.whole(1, MOST_TOKENS),
         "Tokens that it can read; what was said first is left out beyond it. By default no bound.",
     ] = None
+    overflow: Annotated[
+        Literal["trim", "summary"],
+        read.one_of("trim", "summary"),
+        "What becomes of what it cannot read: left out, or summed up by the model itself first.",
+    ] = "trim"
     max_output: Annotated[
         int | None,
         read.whole(1, MOST_TOKENS),

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
+from carnet.config.dialogue.participants import leads_elsewhere
 from carnet.config.engine import (
     MODEL_NAME,
     EngineSettings,
@@ -42,6 +43,7 @@ from carnet.errors import AddressInvalid, ConfigInvalid
 FILE_NAME: Final = "carnet.toml"
 DEPTH_VARIABLE: Final = "CLI_BRIDGE_MAX_DEPTH"  # tangle: the limit of the process, by its old name
 MOST_NAME: Final = 200
+CONVERSATION: Final = "conversation"
 CHECKED: Final = ("gateway", "store")  # sections whose values are held to one another
 Kinds = Mapping[str, tuple[str, ...]]
 NEEDS: Final[Kinds] = {
@@ -50,6 +52,7 @@ NEEDS: Final[Kinds] = {
     "tangle": ("url",),
     "samvad": ("url",),
     "engine": (),
+    "conversation": (),
 }
 
 
@@ -94,7 +97,7 @@ def load(
         _check_models(sources, parts["engine"], parts["agents"], parts["models"])
     parts["tools"] = sources.part(lambda: _tools(sources))
     if None not in (parts["agents"], parts["engine"], parts["tools"]):
-        _check_tools(sources, parts["engine"], parts["agents"], parts["tools"])
+        _check_tools(sources, parts["engine"], parts["agents"])
     sources.check()
     return Settings(**parts, source=path, base=path.parent, origins=sources.origins)
 
@@ -142,7 +145,30 @@ def _agents(sources: Sources, limits: Limits, kinds: Kinds) -> dict[str, AgentSe
     if len(defaults) > 1:
         both = " and ".join(f"'{name}'" for name in defaults)
         sources.refuse(("agents", defaults[1], "default"), f"{both} are both the default; keep one")
+    for name, agent in agents.items():
+        if agent.kind == CONVERSATION:
+            sources.part(partial(_check_conversation, sources, name, agent, agents))
     return agents
+
+
+def _check_conversation(
+    sources: Sources, name: str, agent: AgentSettings, agents: Mapping[str, AgentSettings]
+) -> None:
+    """Refuse a conversation that nobody defines, or twice, and names that lead nowhere."""
+    path = ("agents", name)
+    if (agent.target is None) == (agent.participants is None):
+        sources.refuse((*path, "kind"), "a conversation needs 'participants' or 'target', not both")
+    if agent.participants is not None and agent.max_turns is None:
+        sources.refuse((*path, "kind"), "a conversation of 'participants' needs 'max_turns'")
+    for each in agent.participants or ():
+        others = () if each.on_failure in {"halt", "skip"} else (each.on_failure,)
+        for named in (each.agent, *others):
+            if not leads_elsewhere(named) and (named not in agents or named == name):
+                hint = nearest(named, agents.keys() - {name})
+                sources.refuse((*path, "participants"), f"'{named}' is no other agent here. {hint}")
+        if each.auth is not None and agent.auth_source != "per-call":
+            reason = "have an 'auth'; set auth_source = \"per-call\" for them to choose"
+            sources.refuse((*path, "participants"), reason)
 
 
 def _agent(sources: Sources, name: str, limits: Limits, kinds: Kinds) -> AgentSettings:
@@ -168,7 +194,7 @@ def _models(sources: Sources, limits: Limits) -> dict[str, ModelSettings]:
         if model is not None:
             models[name] = model
     for name, model in models.items():
-        sources.part(partial(_check_fallbacks, sources, name, model, models))
+        sources.part(partial(_check_fallbacks, sources, name, model, sources.names("models")))
     return models
 
 
@@ -185,9 +211,9 @@ def _model(sources: Sources, name: str, limits: Limits) -> ModelSettings:
 
 
 def _check_fallbacks(
-    sources: Sources, name: str, model: ModelSettings, models: Mapping[str, ModelSettings]
+    sources: Sources, name: str, model: ModelSettings, models: Sequence[str]
 ) -> None:
-    path, known = ("models", name, "fallbacks"), models.keys() - {name}
+    path, known = ("models", name, "fallbacks"), set(models) - {name}
     for other in model.fallbacks:
         if other not in known:
             sources.refuse(path, f"'{other}' is no other one of [models]. {nearest(other, known)}")
@@ -201,23 +227,27 @@ def _check_models(
     agents: Mapping[str, AgentSettings],
     models: Mapping[str, ModelSettings],
 ) -> None:
-    """Refuse names of models that there are not, and loops that have none to ask."""
-    sources.part(partial(_check_model, sources, ("engine", "model"), engine.model, models))
+    """Refuse names of models that there are not, and loops that have none to ask.
+
+    One whose section is wrong is there: its own error is the one to mend.
+    """
+    known = sources.names("models")
+    sources.part(partial(_check_model, sources, ("engine", "model"), engine.model, known))
     for name, agent in agents.items():
         if agent.kind != "engine":
             continue
         path = ("agents", name)
-        sources.part(partial(_check_model, sources, (*path, "model"), agent.model, models))
+        sources.part(partial(_check_model, sources, (*path, "model"), agent.model, known))
+        if len(models) < len(known):
+            continue
         if engine.is_in_process and chosen_model(agent.model, engine, models) is None:
             sources.part(partial(sources.refuse, (*path, "kind"), no_model(models)))
 
 
-def _check_model(
-    sources: Sources, path: KeyPath, named: str | None, models: Mapping[str, ModelSettings]
-) -> None:
+def _check_model(sources: Sources, path: KeyPath, named: str | None, models: Sequence[str]) -> None:
     if named is not None and named not in models:
         hint = nearest(named, models) if models else "Write a section [models.NAME]."
-        sources.refuse(path, f"names no one of [models]: {hint}")
+        sources.refuse(path, f"'{named}' is none of [models]. {hint}")
 
 
 def _check_name(sources: Sources, name: str) -> None:
@@ -279,12 +309,10 @@ def _tool(sources: Sources, name: str) -> ToolSettings:
 
 
 def _check_tools(
-    sources: Sources,
-    engine: EngineSettings,
-    agents: Mapping[str, AgentSettings],
-    tools: Mapping[str, ToolSettings],
+    sources: Sources, engine: EngineSettings, agents: Mapping[str, AgentSettings]
 ) -> None:
-    """Refuse names of tools that there are not."""
+    """Refuse names of tools that there are not; one whose section is wrong is there."""
+    tools = sources.names("tools")
     sources.part(partial(_check_named, sources, ("engine", "tools"), engine.tools, tools))
     for name, agent in agents.items():
         path = ("agents", name, "tools")
@@ -292,7 +320,7 @@ def _check_tools(
 
 
 def _check_named(
-    sources: Sources, path: KeyPath, named: Sequence[str], tools: Mapping[str, ToolSettings]
+    sources: Sources, path: KeyPath, named: Sequence[str], tools: Sequence[str]
 ) -> None:
     for name in named:
         if ":" not in name and not name.startswith("@") and name not in tools:

@@ -9,6 +9,7 @@ from carnet.config.readers import SecretRef
 from carnet.core.money.amount import MICROS
 
 DIALECTS = ("tangle", "samvad")  # what peers may be listed with, by the rows of `wire.dialects`
+MOST_DAYS = 36_500
 LATER_DIALECTS = ("a2a", "engine_chat", "agents_api", "openai")
 
 SignatureForm = Literal["auto", "samvad", "rfc9421", "carnet"]
@@ -60,3 +61,16 @@ class OutboxSettings(Struct, frozen=True, kw_only=True):
     timeout: Annotated[
         float, read.seconds(most=25), "Seconds that one attempt may take, the answer included."
     ] = 10.0
+
+
+class InboxSettings(Struct, frozen=True, kw_only=True):
+    """The `[inbox]` section: what the operator is notified of, and how long a question waits."""
+
+    notify: Annotated[
+        tuple[str, ...],
+        read.hooks(),
+        "URLs that are told what calls ask for, and of webhooks given up; a list, or one.",
+    ] = ()
+    expires: Annotated[
+        int, read.whole(1, MOST_DAYS * 24), "Hours a call waits for an answer; then it has failed."
+    ] = 24

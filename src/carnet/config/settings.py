@@ -12,11 +12,14 @@ from typing import Annotated, Final, Literal
 from msgspec import Struct, structs
 
 from carnet.config import readers as read
+from carnet.config.dialogue.participants import MOST_TURNS, ParticipantSettings, taking_part
 from carnet.config.engine import MOST_TOKENS, EngineSettings, ModelSettings
 from carnet.config.limits import Limits
 from carnet.config.outbound import (
     FORM_HELP,
+    MOST_DAYS,
     EgressSettings,
+    InboxSettings,
     OutboxSettings,
     PeerSettings,
     SignatureForm,
@@ -26,9 +29,9 @@ from carnet.config.tools import ToolSettings, tool_names
 from carnet.core.call import Price
 
 MOST_DEPTH = 1000  # beyond it a limit is a mistake, not a limit
-MOST_DAYS = 36_500
 MIN_LEASE = 2  # seconds: it is renewed each third of it, and looked at each second
-LATER_KINDS = ("a2a", "conversation")
+KINDS = ("python", "openai", "tangle", "samvad", "engine", "conversation")
+LATER_KINDS = ("a2a",)
 # Members that say how a model answers, and nothing of where, by whom or on whose account.
 DEFAULT_MEMBERS = (
     *("frequency_penalty", "function_call", "functions", "logit_bias", "logprobs"),
@@ -137,12 +140,14 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
 
     kind: Annotated[
         str,
-        read.one_of("python", "openai", "tangle", "samvad", "engine", later=LATER_KINDS),
+        read.one_of(*KINDS, later=LATER_KINDS),
         "What answers: a Python function, an OpenAI-compatible model, a Tangle gateway, "
-        "a SAMVAD agent, the agent loop of [engine].",
+        "a SAMVAD agent, the agent loop of [engine], several agents in a conversation.",
     ] = "python"
     target: Annotated[
-        str | None, read.target(), "python: module:function, found beside carnet.toml."
+        str | None,
+        read.target(),
+        "python: module:function, found beside carnet.toml; conversation: a carnet.Conversation.",
     ] = None
     default: Annotated[bool, read.truth(), "Whether it answers when no agent is named."] = False
     version: Annotated[str, read.text(), "The version of the agent that its card shows."] = "1.0.0"
@@ -254,6 +259,22 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         read.whole(1, MOST_TOKENS),
         "engine: tokens after which an answer ends; by default as [engine] says.",
     ] = None
+    participants: Annotated[
+        tuple[ParticipantSettings, ...] | None,
+        taking_part(),
+        "conversation: who takes part, by names of agents here or addresses.",
+    ] = None
+    order: Annotated[
+        Literal["alternate", "round-robin"] | None,
+        read.one_of("alternate", "round-robin"),
+        "conversation: who speaks next; two alternate, more go round.",
+    ] = None
+    max_turns: Annotated[
+        int | None, read.whole(1, MOST_TURNS), "conversation: turns after which it ends."
+    ] = None
+    max_spend: Annotated[
+        int | None, read.amount(), "conversation: an amount that ends it once it is spent."
+    ] = None
     retries: Annotated[
         int,
         read.whole(0, 3),
@@ -277,19 +298,6 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         return Price(
             per_call=self.price, per_million_in=self.price_in, per_million_out=self.price_out
         )
-
-
-class InboxSettings(Struct, frozen=True, kw_only=True):
-    """The `[inbox]` section: what the operator is notified of, and how long a question waits."""
-
-    notify: Annotated[
-        tuple[str, ...],
-        read.hooks(),
-        "URLs that are told what calls ask for, and of webhooks given up; a list, or one.",
-    ] = ()
-    expires: Annotated[
-        int, read.whole(1, MOST_DAYS * 24), "Hours a call waits for an answer; then it has failed."
-    ] = 24
 
 
 class LogSettings(Struct, frozen=True, kw_only=True):

@@ -25,6 +25,10 @@ OF_WAYS: Final = {  # keys that only some of them have
     "only": _SERVERS,
     "trust_annotations": _SERVERS,
 }
+HERE: Final = (
+    "holds '{value}' without a domain: write \"{value}@DOMAIN\"; "
+    "that of agents here is [gateway] domain"
+)
 PARAMETER_TYPES: Final = ("string", "integer", "number", "boolean")
 
 
@@ -36,6 +40,8 @@ def tool_names() -> ValueReader:
             try:
                 return str(parse_handle(value))
             except AddressInvalid:
+                if "@" not in value[1:]:
+                    raise Wrong(HERE.format(value=value)) from None
                 raise ValueError from None
         if not (read.TARGET if ":" in value else TOOL_NAME).fullmatch(value):
             raise ValueError

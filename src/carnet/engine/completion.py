@@ -33,6 +33,7 @@ from carnet.wire.dialects.engine_chat.request import arguments_of, is_name
 
 _COMPLETE: Final = frozenset({"stop", "tool_calls", "function_call"})
 STOP: Final = "stop"
+NO_NAME: Final = "unreadable.name"  # of a call whose tool has a name that nobody can read
 
 
 class Completion(Struct, frozen=True):
@@ -145,7 +146,8 @@ class CompletionSink:
         found: dict[str, ToolCall] = {}
         for index, call in enumerate(self._calls):
             id = next(id for id in self._ids(call, index) if id not in found)
-            found[id] = replace(call, id=id, index=index)
+            name = call.name if is_name(call.name) else NO_NAME
+            found[id] = replace(call, id=id, name=name, index=index)
         return tuple(found.values())
 
     def _ids(self, call: ToolCall, index: int) -> Iterator[str]:

@@ -128,7 +128,8 @@ class EngineEndpoint:
         )
 
     async def _stream(self, exchange: Exchange, turn: LoopTurn) -> None:
-        sink, stop = _StreamSink(exchange), LoopStop()
+        # The name of a turn is that of a gateway, which bills it.
+        sink, stop = _StreamSink(exchange, tells_used=bool(turn.name)), LoopStop()
         self._running.add(stop)
         self._quiet.clear()
         try:
@@ -178,10 +179,10 @@ class _StreamSink:
 
     __slots__ = ("_exchange", "_is_silent", "writer")
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: Exchange, *, tells_used: bool) -> None:
         self._exchange = exchange
         self._is_silent = True
-        self.writer = EngineWriter()
+        self.writer = EngineWriter(tells_used=tells_used)
 
     async def write(self, event: Event, /) -> None:
         frames = self.writer.write((event,))
@@ -198,7 +199,7 @@ class _StreamSink:
             self._is_silent = True
             await asyncio.sleep(HEARTBEAT_SECONDS)
             if self._is_silent:
-                await self._exchange.write(KEEP_ALIVE)
+                await self._exchange.write(self.writer.used() or KEEP_ALIVE)
 
 
 def refuse(error: CarnetError, path: bytes, head: Fields | None = None) -> Reply:

@@ -27,7 +27,7 @@ from carnet.engine.history import completed, result_of, unanswered
 from carnet.engine.toolbox import Toolbox, ToolRun, ToolTurn
 from carnet.errors import CarnetError, ProviderError
 from carnet.ports.engine.loop import LoopTurn
-from carnet.ports.engine.model import LanguageModel, ModelAsk
+from carnet.ports.engine.model import LanguageModel, ModelAsk, Recall
 from carnet.ports.engine.tools import HiddenSeal, LoopTool, ToolSource
 from carnet.wire.dialects.engine_chat.refusals import (
     BUDGET_EXCEEDED,
@@ -102,6 +102,7 @@ class _LoopRun:
         tool_turn = ToolTurn(
             actor=turn.actor,
             correlation=turn.request.correlation,
+            name=turn.name,
             resolved=turn.resolved,
             once=turn.once,
             seal=seal,
@@ -114,6 +115,7 @@ class _LoopRun:
         self._asked = 0  # times that the model was
         self._tokens = 0
         self._is_visible = False
+        self._recall = Recall()
         self._warned: set[bool] = set()  # of a window that fills, and of what was left out
 
     async def go(self) -> Done | Waiting:
@@ -137,9 +139,7 @@ class _LoopRun:
     async def _resume(self) -> Waiting | None:
         """Run what was approved of the calls that were sent without a result."""
         messages, resolved = self._turn.request.messages, self._turn.resolved
-        for message in messages:
-            for call in message.tool_calls:
-                self._tools.look(call)
+        self._tools.look_again(call for message in messages for call in message.tool_calls)
         approved = [call for call in unanswered(messages) if call.id in resolved]
         outcomes = await self._tools.go_on(approved)
         self._messages = completed(messages, outcomes.results)
@@ -164,6 +164,7 @@ class _LoopRun:
             messages=tuple(self._messages),
             tools=self._tools.offered,
             correlation=self._turn.request.correlation,
+            recall=self._recall,
         )
         is_new = False
 

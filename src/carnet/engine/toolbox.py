@@ -16,12 +16,13 @@ Law 7. Every call has its place among the steps of its turn, whatever comes of i
 Law 8. What a tool gave is marked as data when a model is told of it; what we say is not.
 Law 9. A tool that asks another agent is used where a hop is left for it. Where who was asked waits
        for somebody, so does the call; the others of its answer end first.
+Law 10. What the actor may not use a model is not told of; our log says what is missing.
 """
 
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -33,7 +34,13 @@ from carnet.core.messages.output import Sink
 from carnet.core.messages.parameters import Tool
 from carnet.engine.history import marked
 from carnet.engine.tools.display import CANNOT_OPEN, Cover, approved, is_long, shown
-from carnet.engine.tools.search import DEFINITION, FIND_TOOLS, matching, words_of_found
+from carnet.engine.tools.search import (
+    DEFINITION,
+    FIND_TOOLS,
+    MOST_LOOKED,
+    matching,
+    words_of_found,
+)
 from carnet.errors import Cancelled, CarnetError, Ours, ShuttingDown, ToolUnusable
 from carnet.ports.engine.calls import AgentCalls, CalleeWaits
 from carnet.ports.engine.tools import (
@@ -79,6 +86,7 @@ class ToolTurn(Struct, frozen=True, kw_only=True):
 
     actor: EngineActor
     correlation: str
+    name: str = ""  # of the turn, as our log has it
     resolved: Mapping[str, Resolution]  # by the ids of calls
     once: Once
     seal: HiddenSeal | None = None  # for what is hidden in calls that come back
@@ -94,6 +102,11 @@ class ToolTurn(Struct, frozen=True, kw_only=True):
         if self.is_final:
             return NO_HOP
         return NO_CALLS if self.calls is None else ""
+
+    @property
+    def logged(self) -> dict[str, object]:
+        """What our log is told of every line about it."""
+        return {"correlation_id": self.correlation, "turn": self.name or None}
 
 
 class Outcomes(Struct, frozen=True):
@@ -169,6 +182,10 @@ class ToolRun:
         self._found: set[str] = set()  # names of tools that the model has looked for
         self._cover = Cover(turn.actor.id, turn.seal)
         self._lost: set[str] = set()  # calls in which something is hidden for good
+        needed = [tool.permission for tool in toolbox.tools if not _may(turn.actor, tool)]
+        if needed:
+            words = f"{turn.actor.id} acts without {', '.join(map(str, needed))}"
+            logger.info("tools are not offered", extra={**turn.logged, "detail": words})
 
     @property
     def offered(self) -> tuple[Tool, ...]:
@@ -180,6 +197,12 @@ class ToolRun:
         if call.name == FIND_TOOLS:
             found = self._toolbox.search(arguments_of(call) or {}, self._turn.actor)
             self._found |= {tool.definition.name for tool in found}
+
+    def look_again(self, calls: Iterable[ToolCall]) -> None:
+        """The same for calls that were sent: for the newest of them, and each question once."""
+        asked = {call.arguments: call for call in calls if call.name == FIND_TOOLS}
+        for call in list(asked.values())[-MOST_LOOKED:]:
+            self.look(call)
 
     async def go_on(self, calls: Sequence[ToolCall]) -> Outcomes:
         """Run calls that came back, since somebody has approved them."""
@@ -316,7 +339,7 @@ class ToolRun:
             "tool raised %s",
             type(error).__name__,
             exc_info=error,
-            extra={"correlation_id": self._turn.correlation, "tool": call.name},
+            extra={**self._turn.logged, "tool": call.name},
         )
         return _Outcome("error", FAILED)
 

@@ -6,7 +6,8 @@ Law 2. What instructs the model, what was said last and the newest of what came 
        kept. Where that is too long its provider says so, which is an end of its own.
 Law 3. Whoever reads the answer, and the log, are told when a conversation is nearly as long as it
        may be, and when something was left out: by `context_window`, once for each.
-Law 4. Lengths are estimates: a quarter of the characters, and some for every message.
+Law 4. What is left out may be summed up first (`engine.summary`), and has room for that.
+Law 5. Lengths are estimates: a quarter of the characters, and some for every message.
 """
 
 import logging
@@ -20,6 +21,7 @@ from carnet.core.messages.events import CONTEXT_WINDOW, Done, Extension, Message
 from carnet.core.messages.output import Sink
 from carnet.core.messages.parameters import Tool
 from carnet.engine.history import exchanges
+from carnet.engine.summary import MOST_SUMMARY, SYSTEM, shown, sum_up
 from carnet.ports.engine.model import LanguageModel, ModelAsk
 from carnet.wire.grammar import json
 
@@ -32,8 +34,6 @@ PART_TOKENS: Final = 1500  # of an image or a file
 RESERVED_TOKENS: Final = 8000  # for an answer whose greatest length is not known
 RESERVED_SHARE: Final = 4  # and never more than this part of all
 
-_SYSTEM: Final = frozenset({"system", "developer"})
-
 Unit = list[Message]
 
 
@@ -44,7 +44,12 @@ class FittedMessages(Struct, frozen=True, kw_only=True):
     before: int  # tokens, of all of it
     after: int  # tokens, of what is shown
     budget: int  # tokens that fit
-    left_out: int = 0  # messages
+    gone: tuple[Message, ...] = ()
+
+    @property
+    def left_out(self) -> int:
+        """How many messages are not shown."""
+        return len(self.gone)
 
     @property
     def is_near(self) -> bool:
@@ -68,24 +73,45 @@ class WindowedModel:
     """A model that is shown no more than it can read."""
 
     def __init__(
-        self, model: LanguageModel, *, name: str, window: int, max_output: int | None = None
+        self,
+        model: LanguageModel,
+        *,
+        name: str,
+        window: int,
+        max_output: int | None = None,
+        sums_up: bool = False,
     ) -> None:
-        """`window` is what it can read and write together, in tokens."""
+        """`window` is what it can read and write together, in tokens.
+
+        `sums_up`: it is asked for a summary of what it cannot read.
+        """
         self._model = model
         self._name = name
         self._budget = max(1, window - reserved(window, max_output))
+        self._sums_up = sums_up
 
     async def __call__(self, ask: ModelAsk, sink: Sink, /) -> Done:
         """Ask it; what did not fit was left out."""
-        fitted = fit(ask.messages, tokens_of_tools(ask.tools), self._budget)
+        fixed = tokens_of_tools(ask.tools)
+        fitted = fit(ask.messages, fixed, self._budget)
+        if fitted.left_out and self._sums_up:  # the summary is to fit in as well
+            room = fixed + MOST_SUMMARY // CHARACTERS
+            fitted = replace(fit(ask.messages, room, self._budget), before=fitted.before)
         if fitted.is_near:
             self._note(fitted, ask.correlation)
             await sink.write(Extension(CONTEXT_WINDOW, fitted.written()))
         if fitted.left_out:
             # What was kept of answers belongs to what stood before them.
-            plain = [replace(each, metadata=None) for each in fitted.messages]
-            ask = replace(ask, messages=tuple(plain))
+            plain = tuple([replace(each, metadata=None) for each in fitted.messages])
+            summary = await self._summary(fitted, ask, sink)
+            ask = replace(ask, messages=shown(plain, summary) if summary else plain)
         return await self._model(ask, sink)
+
+    async def _summary(self, fitted: FittedMessages, ask: ModelAsk, sink: Sink) -> str:
+        if not self._sums_up:
+            return ""
+        most = max(CHARACTERS, self._budget * CHARACTERS // 2)
+        return await sum_up(self._model, fitted.gone, ask, sink, most=most)
 
     def _note(self, fitted: FittedMessages, correlation: str) -> None:
         words = f"{fitted.before} of {fitted.budget} tokens"
@@ -109,12 +135,13 @@ def fit(messages: Sequence[Message], fixed: int, budget: int) -> FittedMessages:
         left_out.update(group)
         after -= sum(lengths[place] for place in group)
     kept = [m for place, unit in enumerate(units) if place not in left_out for m in unit]
+    gone = [m for place in sorted(left_out) for m in units[place]]
     return FittedMessages(
         messages=tuple(kept),
         before=before,
         after=after,
         budget=budget,
-        left_out=len(messages) - len(kept),
+        gone=tuple(gone),
     )
 
 
@@ -144,7 +171,7 @@ def reserved(window: int, max_output: int | None) -> int:
 
 def _droppable(units: Sequence[Unit]) -> Iterator[list[int]]:
     """What may be left out, by the places of units, in the order in which it is."""
-    places = [place for place, unit in enumerate(units) if unit[0].role not in _SYSTEM]
+    places = [place for place, unit in enumerate(units) if unit[0].role not in SYSTEM]
     asked = [place for place in places if units[place][0].role == "user"]
     last = asked[-1] if asked else -1
     exchange: list[int] = []

@@ -21,20 +21,27 @@ class DefinitionChanged(Refused, code="definition_changed", status=409):
     """An agent that runs again made other calls or other steps than the first time.
 
     What is kept of the turn does not fit it any more. Of a step (`visit.step`) its place among the
-    steps is told; its name, and the one that is kept there, are in the log.
+    steps is told; its name, and the one that is kept there, are in the log. A conversation that is
+    gone on with is told so where it is not the one that the run began with.
     """
 
     template = "The agent made a different call than the one recorded under this turn id."
     hint = "Start a new run; keep the order of calls and steps a function of the agent's input."
 
-    def __init__(self, detail: str = "", /, *, step: int | None = None) -> None:
-        """`step` is the place of a step that has changed, counted from 1."""
-        super().__init__(detail, **({} if step is None else {"step": step}))
+    def __init__(
+        self, detail: str = "", /, *, step: int | None = None, changed: str | None = None
+    ) -> None:
+        """`step` is the place of a step, counted from 1; `changed` what of a conversation."""
+        given: dict[str, int | str | None] = {"step": step, "changed": changed}
+        facts = {name: value for name, value in given.items() if value is not None}
+        super().__init__(detail, **facts)
 
     @property
     def safe_text(self) -> str:
         """The sentence a peer may read: of a step its place, never its name."""
-        step = self.facts.get("step")
+        step, changed = self.facts.get("step"), self.facts.get("changed")
+        if changed is not None:
+            return f"The {changed} of the conversation is not the one that this run began with."
         if step is None:
             return super().safe_text
         return f"Step {step} of the agent is not the one that is kept under this turn id."

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from carnet.core.chain.grounds import explained, read_grounds
-from carnet.core.chain.turn import Turn
+from carnet.core.chain.turn import IN_PROCESS, Turn
 from carnet.core.chain.turn_id import ordinal_of
 from carnet.core.messages.events import Event, Failed, Waiting, read_events
 from carnet.core.messages.interrupt import InterruptRecord, chain_of
@@ -16,7 +16,6 @@ from carnet.gateway.tasks import view_of
 from carnet.ports.calls.tasks import StoredTask
 from carnet.ports.world.records import (
     ANY_RUN,
-    IN_PROCESS,
     JournalEntry,
     LedgerEntry,
     Records,

@@ -1,4 +1,4 @@
-"""The endpoints that tell what happened, and the one that stops it.
+"""The endpoints that tell what happened.
 
 Law 1. A token sees the runs it took part in; an operator sees all. What a caller may not see does
        not exist for it: the answer is the one for an unknown id.
@@ -30,7 +30,6 @@ from carnet.http.exchange import (
     reply_json,
 )
 from carnet.http.link import Line
-from carnet.ports.calls.agent import Journal
 from carnet.ports.world.records import OF_TURN, JournalEntry, Records, RunFilter
 from carnet.wire.grammar import json, sse
 from carnet.wire.grammar.query import (
@@ -81,7 +80,6 @@ class Runs:
         self,
         *,
         records: Records,
-        journal: Journal,
         concurrency: Concurrency,
         watch: Callable[[str], Watching],
         currency: str,
@@ -98,7 +96,6 @@ class Runs:
         self._following: dict[Line, Caller] = {}  # those who follow a run
         self._noticed: set[Line] = set()  # those of them whose token has ended
         self._records = records
-        self._journal = journal
         self._concurrency = concurrency
         self._watch = watch
         self._currency = currency
@@ -144,15 +141,6 @@ class Runs:
         if page is None:
             raise RunNotFound
         await reply_json(exchange, page)
-
-    async def cancel(self, exchange: Exchange, caller: Caller, run: str) -> None:
-        """POST /runs/{id}/cancel."""
-        seen = await self._records.run(run, reader=reader_of(caller))
-        if not seen:
-            raise RunNotFound
-        # Those it may see and no others: a run's id is known to all who took part in it.
-        cancelled = await self._journal.cancel({turn.n for turn in seen})
-        await reply_json(exchange, {"run": run, "cancelled": cancelled})
 
     async def events(self, exchange: Exchange, caller: Caller, run: str) -> None:
         """GET /runs/{id}/events: the journal of a run as it grows, until its turns have ended."""
@@ -342,13 +330,5 @@ ROUTES = (
         permission="run:read",
         summary="The journal of a run (SSE, Last-Event-ID)",
         streams=True,
-    ),
-    Row(
-        method="POST",
-        path="/runs/{run}/cancel",
-        endpoint=Runs.cancel,
-        permission="run:cancel",
-        summary="Cancel what runs",
-        answer="Page",
     ),
 )

@@ -1,22 +1,26 @@
 """Opening a store by its URL, and saying plainly why it cannot be opened."""
 
 import asyncio
+import contextlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from shlex import quote
 from types import ModuleType
 
+from carnet.errors import ConfigInvalid
 from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
 from carnet.stores.commit.queue import MOST_WAITING
 from carnet.stores.database import Database
+from carnet.stores.dialogues.journal import DialogueJournal
 from carnet.stores.lock import Lock
 from carnet.stores.migration import unusable
 from carnet.stores.secrets import secrets_file
 from carnet.stores.sqlite import driver as sqlite
+from carnet.stores.sqlite.reader import SqliteReader
 from carnet.stores.store import LEASE_SECONDS, Store, Worker
 from carnet.stores.trust.delegations import StoredDelegations
 from carnet.stores.trust.own_keys import StoredKeys
@@ -27,9 +31,10 @@ from carnet.stores.trust.tokens import StoredTokens
 from carnet.stores.trust.trust import StoredTrust
 from carnet.stores.turn.finish_rules import Seals
 from carnet.stores.turn.interrupts import WAIT_HOURS
+from carnet.stores.turn.row import SqlConnection
 from carnet.stores.upkeep.retention import TASK_HOURS, RetentionHours
 
-__all__ = ["Store", "is_postgres", "migrate_store", "open_store"]
+__all__ = ["Store", "is_postgres", "migrate_store", "open_journal", "open_store"]
 
 
 async def open_store(
@@ -82,6 +87,32 @@ async def open_store(
     )
     hours = RetentionHours(task_hours, wait_hours)
     return await _refreshed(database, trust, keys, clock, us, hours)
+
+
+async def open_journal(url: str, *, base: Path) -> DialogueJournal:
+    """Open the journal of a driver, `sqlite:var/j.db`, relative to `base`."""
+    try:
+        path = database_path(url, base)
+        connection, close = await asyncio.to_thread(_open_file, path)
+        reader = SqliteReader(connection, asyncio.get_running_loop(), close)
+        journal = DialogueJournal(reader, path)
+        try:
+            await journal.prepare()
+        except BaseException:
+            await journal.aclose()
+            raise
+    except ConfigInvalid as error:
+        raise ConfigInvalid(error.detail, key="journal", reason=error.facts["reason"]) from None
+    return journal
+
+
+def _open_file(path: Path) -> tuple[SqlConnection, Callable[[], object]]:
+    _check_folder(path)
+    with contextlib.suppress(OSError):  # what is wrong with it, SQLite says better
+        path.touch(mode=0o600)
+    with sqlite.explained(path):
+        connection = sqlite.connect(path)
+    return connection, connection.close
 
 
 async def _refreshed(

@@ -113,7 +113,7 @@ async def test_an_agent_is_a_tool_by_its_address_or_by_a_section(
     assert (rules(books), books.calls_agent) == (("books", "tool:books", False), True)
     assert books.definition.description == "Keeps books."
     assert books.seconds > look.seconds
-    with pytest.raises(ConfigInvalid, match="functions or agents"):
+    with pytest.raises(ConfigInvalid, match="without a domain"):
         built(tmp_path, http, 'tools = ["@clerk"]')
 
 

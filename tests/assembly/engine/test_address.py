@@ -67,6 +67,16 @@ def test_the_file_of_a_dead_engine_is_replaced_and_that_of_a_live_one_is_not(fol
         assert (folder / "e.sock").exists()
 
 
+def test_one_that_is_too_busy_to_be_asked_is_left(folder: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as busy, socket.socket(socket.AF_UNIX) as waiting:
+        busy.bind(str(folder / "e.sock"))
+        busy.listen(0)
+        waiting.connect(str(folder / "e.sock"))  # and nobody else can
+        configured = settings(folder, "unix:e.sock")
+        with pytest.raises(ConfigInvalid, match="another engine"), engine_bound(configured):
+            pass
+
+
 def test_one_that_another_engine_has_put_there_since_is_left(folder: Path) -> None:
     file = folder / "e.sock"
     with engine_bound(settings(folder, "unix:e.sock")), socket.socket(socket.AF_UNIX) as other:

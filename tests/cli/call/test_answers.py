@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from carnet.cli.call.advice import answer_advice
 from carnet.cli.call.answers import MOST_OPTIONS, approvals, as_whom, check, denial
 from carnet.errors import UsageInvalid
 
@@ -95,3 +96,12 @@ def test_what_is_declined_or_was_answered_is_left_to_the_gateway() -> None:
     asked = question(options=["red"])
     check(asked, {"outcome": "rejected", "value": None}, None)
     check({**asked, "status": "resolved"}, {"outcome": "accepted", "value": None}, None)
+
+
+@pytest.mark.parametrize("ends", ["Mail to bob", "Mail to bob."])
+def test_the_question_ends_before_the_commands_begin(ends: str) -> None:
+    asked = question(kind="approval", message=ends, origin="@a@b.example")
+    advice = answer_advice(asked, None)
+    assert advice.startswith(
+        "@a@b.example asks: Mail to bob. Answer it: carnet inbox approve int_1,"
+    )

@@ -52,9 +52,9 @@ def test_options_that_make_no_sense_together_are_bad_usage(
 
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("address", ["echo", "@echo@acme.example", "agent://echo.acme.example"])
-def test_a_task_for_an_agent_of_ours_goes_to_our_gateway(cli: Cli, address: str) -> None:
+def test_a_task_for_an_agent_of_ours_goes_to_our_gateway(cli: Cli, port: int, address: str) -> None:
     page = cli("call", address, "hi", "--callback", "https://x.example/done", *JSON).page
-    assert page["url"].endswith(":8700/tasks")
+    assert page["url"].endswith(f":{port}/tasks")
     assert page["headers"]["authorization"] == "Bearer ***"
     assert (page["body"]["model"], page["body"]["callback"]) == (address, "https://x.example/done")
 

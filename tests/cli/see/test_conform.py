@@ -39,7 +39,19 @@ def test_where_nobody_answers_that_is_the_end(capsys: pytest.CaptureFixture[str]
         pass
     assert run(["conform", "--engine", url, "--token", "x"]) == 3
     assert run(["conform", "--engine", "unix:nowhere.sock", "--token", "x"]) == 3
-    assert capsys.readouterr().out == ""
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert f"No loop answers at {url}." in shown.err
+    assert "No loop answers at unix:nowhere.sock." in shown.err
+    assert "carnet engine" in shown.err
+
+
+def test_a_credential_that_is_refused_is_told_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving() as url:
+        assert run(["conform", "--engine", url, "--token", "wrong"]) == 4
+        assert "The loop refuses the credential" in capsys.readouterr().err
+        assert run(["conform", "--engine", url, "--token", TOKEN]) == 0
+        assert "refuses the credential" not in capsys.readouterr().err
 
 
 def test_what_is_judged_and_with_which_credential_must_be_given(

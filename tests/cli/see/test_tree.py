@@ -1,10 +1,11 @@
 """A run with what was asked and answered."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from carnet.cli.see.tree import MOST_LINES, draw
+from carnet.cli.see.tree import MOST_LINES, draw, draw_cancelled
 from tests.cli.see.test_runs import run_page, turn
 from tests.faults.stores import STORES, served_on
 from tests.support.organisation import Organisation
@@ -107,3 +108,26 @@ def test_who_agreed_to_what_is_told_when_it_is_over() -> None:
         "accepted  payment  0.02 credits  Two cents  asked by front > shop"
         "  by alice at 2026-11-16T18:00:00Z"
     )
+
+
+def hop(agent: str, outcome: str, *below: Any, **more: Any) -> dict[str, Any]:
+    page = {"turn": f"r.{agent}", "agent": agent, "depth": 0, "outcome": outcome, "code": None}
+    return {**page, "at": None, "below": list(below), **more}
+
+
+def test_a_run_that_was_cancelled_is_drawn_hop_by_hop() -> None:
+    far = hop("critic", "unknown", at="globex.example", code="provider_timeout")
+    others = [hop("echo", "done"), hop("bad", "failed", code="agent_failed")]
+    top = hop("front", "cancelled", hop("@critic@globex.example", "cancelled", far), *others)
+    page = {"run": "r", "cancelled": 2, "hops": [top]}
+    assert draw_cancelled(page).splitlines() == [
+        "Told 2 turns of r to stop.",
+        "└─ front  cancelled  r.front",
+        "   ├─ @critic@globex.example  cancelled  r.@critic@globex.example",
+        "   │  └─ globex.example: critic  outcome unknown  provider_timeout  r.critic",
+        "   ├─ echo  done  r.echo",
+        "   └─ bad  failed  agent_failed  r.bad",
+    ]
+    assert len(draw_cancelled({**page, "cancelled": 0}).splitlines()) == 6
+    ended = {"run": "r", "cancelled": 0, "hops": others[:1]}
+    assert draw_cancelled(ended) == "Nothing of r is running here."

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from socket import AF_UNIX, socket
 
 import pytest
 
@@ -122,6 +123,48 @@ system_file = "prompt.md"
     checked = gateway.try_carnet("config", "check")
     assert checked.returncode == 2
     assert "prompt.md cannot be read" in checked.stdout + checked.stderr
+
+
+def test_a_loop_that_is_not_there_is_found(pair: Pair, tmp_path: Path) -> None:
+    _, globex = pair
+    gateway = organisation(tmp_path / "umbrella", "umbrella.example")
+    gateway.configure('[agents.assistant]\nkind = "engine"\n[engine]\nlisten = "LISTEN"\n')
+    config = gateway.folder / "carnet.toml"
+    written = config.read_text()
+    for listen in ("http://127.0.0.1:1", "unix:var/engine.sock"):
+        config.write_text(written.replace("LISTEN", listen))
+        text = f"No agent loop answers at {listen}, [engine] listen; calls to it will fail."
+        assert findings(gateway, "engine") == [("warn", text)]
+    config.write_text(written.replace("LISTEN", globex.url))  # anything that answers
+    assert findings(gateway, "engine") == []
+    file = gateway.folder / "var" / "engine.sock"
+    config.write_text(written.replace("LISTEN", f"unix:{file}"))
+    with socket(AF_UNIX) as listening:
+        listening.bind(str(file))
+        listening.listen()
+        assert findings(gateway, "engine") == []
+
+
+@pytest.mark.parametrize(
+    ("tools", "says"),
+    [
+        ('"tools:gone"]', "agents.assistant.tools: the module 'tools' has no 'gone'"),
+        ('"files"]\n[tools.files]\nmcp = ["no-such-program"]', "install it, or write where it is"),
+    ],
+)
+def test_a_tool_that_cannot_be_built_is_found_when_code_is_loaded(
+    tmp_path: Path, tools: str, says: str
+) -> None:
+    gateway = organisation(tmp_path / "acme", "acme.example")
+    (gateway.folder / "tools.py").write_text("def here() -> str:\n    return 'hi'\n")
+    model = '[models.m]\nurl = "http://127.0.0.1:1/v1"\n'
+    gateway.configure(
+        f'{model}[agents.assistant]\nkind = "engine"\ntools = ["tools:here", {tools}\n'
+    )
+    for command in ("doctor", "--load"), ("config", "check", "--load"):
+        ran = gateway.try_carnet(*command)
+        assert ran.returncode == 2
+        assert says in ran.stdout + ran.stderr
 
 
 @pytest.mark.parametrize("load", [(), ("--load",)])

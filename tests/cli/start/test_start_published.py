@@ -41,14 +41,14 @@ def test_a_gateway_that_knows_where_it_is_reached_says_nothing_more(home: Path) 
 
 
 @pytest.mark.parametrize(
-    ("host", "url"), [(EVERYWHERE, "http://127.0.0.1:8700"), ("::", "http://[::1]:8700")]
+    ("host", "url"), [(EVERYWHERE, "http://127.0.0.1"), ("::", "http://[::1]")]
 )
 def test_the_doctor_says_that_a_public_url_is_needed(
-    cli: Cli, home: Path, host: str, url: str
+    cli: Cli, home: Path, port: int, host: str, url: str
 ) -> None:
     config = home / "carnet.toml"
     config.write_text(config.read_text().replace('host = "127.0.0.1"', f'host = "{host}"', 1))
-    assert load(config, {}).gateway.public_url == url
+    assert load(config, {}).gateway.public_url == f"{url}:{port}"
     checks = cli("doctor", "--format", "json").page["checks"]
     (found,) = [check for check in checks if check["what"] == "address"]
     assert found["status"] == "warn"

@@ -1,6 +1,7 @@
 """Tools for a model without tool calling: what it is asked, and what its answers are read as."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -191,3 +192,13 @@ def test_escapes_that_come_in_pieces_are_put_together(inside: str, read: str) ->
     reader = FormReader()
     pieces = [reader.feed(each) for each in f'{{"answer":"{inside}"}}']
     assert "".join(pieces) == read
+
+
+@pytest.mark.parametrize("begin", ["", '{"tool": "read_page", "arguments": {"name": "'])
+def test_blanks_without_an_end_are_read_in_the_time_of_their_length(begin: str) -> None:
+    reader, many = FormReader(), 100_000
+    began = time.process_time()
+    for piece in (begin, *many * " "):
+        assert reader.feed(piece) == ""
+    assert time.process_time() - began < 2  # it was more than a minute
+    assert reader.close(is_whole=True) == begin + many * " "

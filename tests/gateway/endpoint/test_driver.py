@@ -41,3 +41,41 @@ def test_a_driver_is_answered_below_the_public_limit_and_refused_at_it(
     depth = carnet.DEFAULT_MAX_DEPTH - 1 if beyond else carnet.DEFAULT_MAX_DEPTH - 2
     reply = acme.chat("hi", headers=headers_at(depth, f"conv_limit_{depth}"))
     assert reply.status == (429 if beyond else 200)
+
+
+async def test_a_conversation_over_a_gateway_is_recorded_there_turn_by_turn(
+    acme: Organisation,
+) -> None:
+    async def critic(visit: carnet.Visit) -> str:
+        return f"{visit.text} No."
+
+    echo = carnet.Participant(target=f"{acme.url}/agents/echo", token=acme.token)
+    headers = dict(headers_at(0, "conv_driven", "front"))
+    given = carnet.inbound(headers)
+    before = len(executions(acme.folder, "echo"))
+    result = await carnet.run_conversation([echo, critic], seed="So?", max_turns=3, **given)
+    assert [turn.text for turn in result.transcript] == [
+        "So?",
+        "[echo] So? No.",
+        "[critic] [echo] So? No.",
+    ]
+    assert result.transcript[0].cost is not None
+    turns = acme.get("/runs/conv_driven").json["turns"]
+    mine = {turn["turn"]: turn for turn in turns}
+    assert list(mine) == [turn.turn_id for turn in result.transcript if turn.speaker == "echo"]
+    parents = {(turn["depth"], turn["parent_turn"]) for turn in turns}
+    assert parents == {(2, "conv_driven.t0.front")}
+    again = await carnet.run_conversation([echo, critic], seed="So?", max_turns=3, **given)
+    assert [turn.text for turn in again.transcript] == [turn.text for turn in result.transcript]
+    assert len(executions(acme.folder, "echo")) == before + 2  # a turn id is the same call
+
+
+async def test_a_conversation_that_is_too_deep_reaches_nobody(acme: Organisation) -> None:
+    before = len(executions(acme.folder, "echo"))
+    echo = carnet.Participant(target=f"{acme.url}/agents/echo", token=acme.token)
+    other = carnet.Participant(target=echo.target, name="other", token=acme.token)
+    with pytest.raises(carnet.DepthExceeded):
+        await carnet.run_conversation(
+            [echo, other], seed="So?", max_turns=2, inbound_depth=carnet.DEFAULT_MAX_DEPTH - 1
+        )
+    assert len(executions(acme.folder, "echo")) == before

@@ -248,6 +248,18 @@ def test_an_approved_call_is_run_once_with_what_was_approved(scene: Scene) -> No
     assert scene.sent() == [*before, "carol"]
 
 
+def test_an_approved_call_is_replayed_from_its_record_and_not_run_again(scene: Scene) -> None:
+    scene.replies(tool_call("send_mail", '{"to":"erin"}'), streamed("Sent."))
+    assert scene.ask("Mail Erin").status == 403
+    (question,) = scene.questions()
+    assert scene.answer(question["id"], outcome="accepted").status == 200
+    until(lambda: scene.ask("Mail Erin"), lambda reply: reply.status == 200)
+    before, asked = scene.sent(), len(scene.model.asked)
+    replayed = scene.home.carnet("run", "replay", scene.run, "--format", "json").stdout
+    assert [turn["verdict"] for turn in json.loads(replayed)["turns"]] == ["equal"]
+    assert (scene.sent(), len(scene.model.asked)) == (before, asked)
+
+
 def test_a_denied_call_is_not_run_and_the_model_goes_on(scene: Scene) -> None:
     before = scene.sent()
     scene.replies(tool_call("send_mail", '{"to":"bob"}'), streamed("Then not."))

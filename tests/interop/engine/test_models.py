@@ -55,6 +55,14 @@ retries = 0
 max_output = 1000
 window = 4000
 
+[models.brief]
+kind = "anthropic"
+url = "{url}/v1"
+retries = 0
+max_output = 1000
+window = 8000
+overflow = "summary"
+
 [models.chain]
 kind = "anthropic"
 url = "{url}/v1"
@@ -233,6 +241,26 @@ def test_what_no_longer_fits_is_left_out_and_the_end_says_so(made: Scene) -> Non
     assert b"context_window" not in made.engine.post(asking(user("And now?"))).body
 
 
+def looked(id: str) -> list[dict[str, Any]]:
+    """A call of the assistant, and its result."""
+    call = {"id": id, "name": "read_page", "arguments": {"name": "finances"}}
+    return [
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "content": "100", "tool_call_id": id},
+    ]
+
+
+def test_after_something_was_left_out_every_result_stands_behind_its_call(made: Scene) -> None:
+    made.replies(provider.streamed(provider.text("Well.")))
+    old, last = [user("old " * 3000), *looked("a")], [user("And now?"), *looked("b")]
+    made.engine.post(asking(*old, *last))
+    (asked,) = made.model.asked
+    blocks = [part for turn in asked.body["messages"] for part in turn["content"]]
+    assert [(part["type"], part.get("id") or part.get("tool_use_id")) for part in blocks] == [
+        *(("text", None), ("tool_use", "b"), ("tool_result", "b")),
+    ]
+
+
 def failures() -> Iterator[Answer]:
     """What such a provider may do wrong, with some text that nobody is to see."""
     statuses = (*(400, 401, 402, 403, 404, 405, 413, 422, 429), *(500, 502, 503, 504, 529))
@@ -293,6 +321,24 @@ def test_where_one_provider_is_overloaded_another_answers_over_chat_completions(
     ]
     log = until(made.engine.log.read_text, lambda text: "model failed, another one" in text)
     assert KEY not in log
+
+
+@pytest.mark.parametrize("made", ["brief"], indirect=True)
+def test_what_no_longer_fits_is_summed_up_by_the_model_where_the_configuration_says_so(
+    made: Scene,
+) -> None:
+    made.replies(
+        provider.streamed(provider.text("It is about trains.")),
+        provider.streamed(provider.text("Well.")),
+    )
+    old = [user("old " * 3000), {"role": "assistant", "content": "Yes."}]
+    events = events_of(made.engine.post(asking(*old, user("new " * 5000))))
+    assert joined_text(events) == "Well."
+    summing, asked = made.model.asked
+    assert "user: old old" in summing.body["messages"][0]["content"][0]["text"]
+    texts = [part["text"] for turn in asked.body["messages"] for part in turn["content"]]
+    assert [text[:9] for text in texts] == ["[what was", "new new n"]
+    assert "It is about trains." in texts[0]
 
 
 # ------------------------------------------------------------------ agents of a gateway

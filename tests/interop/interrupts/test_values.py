@@ -139,29 +139,39 @@ def test_a_child_is_given_what_its_parent_was_answered(scene: Scene) -> None:
     assert (done.status, done.text) == (200, "3")
 
 
-def test_what_waits_elsewhere_for_a_call_that_was_cancelled_ends_when_its_time_is_over(
-    scene: Scene,
-) -> None:
-    """Nobody tells the other side; it holds nothing for longer than it said."""
+HELD = "SELECT COUNT(*) FROM purse WHERE reserved <> 0 OR (name LIKE 'waits/%' AND spent <> 0)"
+OF_AGENT = "SELECT state, code FROM turn WHERE agent = 'brief' ORDER BY n"
+
+
+def test_what_waits_elsewhere_ends_when_its_time_is_over(scene: Scene) -> None:
+    """Whether or not anybody tells the other side: it holds nothing for longer than it said."""
+    waits = scene.ask("@brief@globex.example")
+    assert waits.status == 402
+    assert rows(scene.globex, OF_AGENT) == [("waiting", None)]
+    lasts = "SELECT (waits_until - created) / 60000000 FROM turn WHERE agent = 'brief'"
+    assert rows(scene.globex, lasts)[0][0] <= 60  # minutes, as its agent said
+    rows(scene.globex, "UPDATE turn SET waits_until = 1 WHERE agent = 'brief' RETURNING n")
+    over = ("failed", "interrupt_expired")
+    until(lambda: rows(scene.globex, OF_AGENT), lambda found: found == [over])
+    assert rows(scene.globex, HELD) == [(0,)]
+
+
+def test_what_waits_elsewhere_for_a_call_that_was_cancelled_ends_with_it(scene: Scene) -> None:
+    """The other side is asked to cancel it, and holds nothing any more."""
     waits = scene.ask("@brief@globex.example")
     assert waits.status == 402
     run = waits.headers["x-tangle-runid"]
     by = [("authorization", f"Bearer {scene.acme.token}")]
-    cancelled = request("POST", f"{scene.acme.url}/runs/{run}/cancel", by)
-    assert cancelled.json["cancelled"] == 1
-    held = "SELECT COUNT(*) FROM purse WHERE reserved <> 0 OR (name LIKE 'waits/%' AND spent <> 0)"
-    of_agent = "SELECT state, code FROM turn WHERE agent = 'brief'"
-    assert rows(scene.globex, of_agent) == [("waiting", None)]
-    lasts = "SELECT (waits_until - created) / 60000000 FROM turn WHERE agent = 'brief'"
-    assert rows(scene.globex, lasts)[0][0] <= 60  # minutes, as its agent said
-    rows(scene.globex, "UPDATE turn SET waits_until = 1 WHERE agent = 'brief' RETURNING n")
-    until(
-        lambda: rows(scene.globex, of_agent),
-        lambda found: found == [("failed", "interrupt_expired")],
-    )
-    assert rows(scene.globex, held) == [(0,)]
-    of_peer = "SELECT state, code FROM turn WHERE agent = '@brief@globex.example'"
-    assert rows(scene.acme, of_peer) == [("failed", "cancelled")]
+    cancelled = request("POST", f"{scene.acme.url}/runs/{run}/cancel", by).json
+    (hop,) = cancelled["hops"]
+    assert (cancelled["cancelled"], hop["outcome"]) == (1, "cancelled")
+    assert [(far["at"], far["outcome"]) for far in hop["below"]] == [
+        ("globex.example", "cancelled")
+    ]
+    assert rows(scene.globex, OF_AGENT)[-1] == ("failed", "cancelled")
+    assert rows(scene.globex, HELD) == [(0,)]
+    of_peer = "SELECT state, code FROM turn WHERE agent = '@brief@globex.example' ORDER BY n"
+    assert rows(scene.acme, of_peer)[-1] == ("failed", "cancelled")
 
 
 def policy(**asked: Any) -> Answer:

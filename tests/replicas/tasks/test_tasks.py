@@ -10,6 +10,12 @@ from tests.replicas.scene import PRICE, House, Replica, a_house, ids
 from tests.stores.support import servers
 from tests.support.http import Reply, chat_body, request
 
+PANEL = """
+[agents.panel]
+kind = "conversation"
+participants = ["echo", "stepwise"]
+max_turns = 2
+"""
 LEASE = "[store]\nlease_seconds = 3\n"
 
 
@@ -69,7 +75,7 @@ def short(tmp_path_factory: pytest.TempPathFactory, server: servers.Server) -> I
     folder = tmp_path_factory.mktemp("tasks")
     with a_house(folder, server) as house:
         config = folder / "carnet.toml"
-        config.write_text(config.read_text().replace("[store]\n", LEASE, 1))
+        config.write_text(config.read_text().replace("[store]\n", LEASE, 1) + PANEL)
         yield house
 
 
@@ -87,3 +93,20 @@ def test_the_tasks_of_a_gateway_that_died_are_run_by_another(short: House) -> No
     assert (page["status"], page["attempt"], page["result"]) == ("done", 2, {"text": "0 "})
     assert short.billed(run) == [PRICE]
     assert short.rows("SELECT name FROM purse WHERE reserved <> 0") == []
+
+
+def test_the_conversation_of_a_gateway_that_died_is_driven_on_by_another(short: House) -> None:
+    run = "tasks_panel"
+    (first,) = short.open(1)
+    task = accepted(short, first, run, "panel")
+    until(lambda: short.ran(run) == 2)  # one has spoken, the other one speaks
+    (second,) = short.open(1)
+    first.kill()
+    until(lambda: short.ran(run) == 3)
+    short.allow(run, "0", "end")
+    until(lambda: has_ended(short, second, task))
+    page = seen(short, second, task)
+    assert (page["status"], page["attempt"]) == ("done", 2)
+    assert page["result"] == {"text": "[echo] a b\n[stepwise] 0\n"}
+    assert short.ran(run) == 3  # who was recorded has not spoken again
+    assert short.billed(run) == [0, PRICE, 0]  # of one, of the other, and of the conversation

@@ -1,8 +1,8 @@
 """Mentionable composition: what seed 003 says.
 
 No request carries a chain of mentions yet, so every sentence about one is due. The tests that some
-of them name are those of the codec, which programs can use. What an agent asks for
-needs none.
+of them name are those of the codec, which programs can use. What an agent asks for, what it calls
+at once and what ends every chain needs none.
 """
 
 from tests.requirements.rows import Divergence, Row
@@ -15,7 +15,8 @@ _OVER_A2A = "mentions over A2A"
 _HARNESS = "the cues of agents of the kind openai, and of those that Python functions write"
 _LOOPS = "tests/runtime/agents/test_engine.py::"
 _CALLS = "tests/interop/engine/test_calls.py::"
-_FAN_OUT = "fan-out"
+_FAN_OUT = "tests/interop/composition/test_fan_out.py::"
+_BRANCHES = "tests/runtime/visit/test_fan_out.py::"
 _EVIDENCE = "identity evidence"
 _INTERRUPTS = "tests/interop/interrupts/test_openai.py::"
 _SIBLINGS = (
@@ -143,8 +144,8 @@ ROWS = (
             _WIRE + "test_from_the_final_hop_nothing_is_written",
             _CARNET + "test_the_refusal_names_the_depth_the_callee_would_have_had",
             _CALLS + "test_at_the_last_hop_a_loop_calls_nobody_whatever_its_model_says",
+            _FAN_OUT + "test_at_the_last_hop_and_back_to_its_own_chain_nobody_is_called",
         ),
-        due=_OVER_A2A,
     ),
     Row(
         "mentionable:chain:next",
@@ -160,8 +161,10 @@ ROWS = (
         "mentionable:chain:every-hop",
         "Every hop counts, and none goes past the cap.",
         "003 composition rules",
-        (_CARNET + "test_every_chain_ends",),
-        due=_OVER_A2A,
+        (
+            _CARNET + "test_every_chain_ends",
+            _FAN_OUT + "test_an_agent_that_calls_itself_ten_times_over_stops",
+        ),
     ),
     Row(
         "mentionable:relay:override",
@@ -173,25 +176,33 @@ ROWS = (
         "mentionable:relay:none",
         "Without that an agent calls its siblings itself.",
         "003 recipient_capabilities",
-        due=_OVER_A2A,
+        (_FAN_OUT + "test_the_answers_of_two_organisations_become_one_reply",),
     ),
     Row(
         "mentionable:fan-out:parallel",
         "Siblings are called at the same time, and are cancelled together.",
         "003 fan-out pattern",
-        due=_FAN_OUT,
+        (
+            _FAN_OUT + "test_who_leaves_a_fan_out_across_two_organisations_ends_every_branch",
+            _FAN_OUT + "test_cancelling_a_run_tells_hop_by_hop_what_has_come_of_it",
+            _BRANCHES + "test_who_leaves_a_fan_out_or_is_cancelled_ends_every_branch",
+        ),
     ),
     Row(
         "mentionable:fan-out:chain",
         "Each of these calls carries the chain.",
         "003 fan-out pattern",
-        due=_FAN_OUT,
+        (_FAN_OUT + "test_the_answers_of_two_organisations_become_one_reply",),
+        due=_OVER_A2A,
     ),
     Row(
         "mentionable:fan-out:one-reply",
         "Their answers become one reply.",
         "003 fan-out pattern",
-        due=_FAN_OUT,
+        (
+            _FAN_OUT + "test_the_answers_of_two_organisations_become_one_reply",
+            _BRANCHES + "test_answers_stand_in_the_order_of_the_list_whichever_came_first",
+        ),
     ),
     Row(
         "mentionable:evidence:rebound",
@@ -214,6 +225,8 @@ ROWS = (
             + "test_a_payment_asked_for_three_hops_down_reaches_the_origin_and_is_answered_there",
             _INTERRUPTS + "test_two_that_ask_at_once_are_shown_together_and_answered_one_by_one",
             _SIBLINGS,
+            _FAN_OUT
+            + "test_what_one_branch_asks_for_is_asked_while_the_answers_of_the_others_are_kept",
         ),
     ),
     Row(

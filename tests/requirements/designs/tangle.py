@@ -20,12 +20,13 @@ _EXAMPLE = "tests/interop/test_tangle_worked_example.py::"
 _TWO = "tests/interop/test_two_organisations.py::"
 _DIRECT = "tests/interop/test_direct_calls.py::"
 _DRIVER = "tests/gateway/endpoint/test_driver.py::"
+_CONVERSED = "tests/assembly/dialogue/test_driver_wire.py::"
+_POLICY = "tests/runtime/dialogue/test_policy.py::"
+_KILLED = "tests/crash/points/test_dialogue_points.py::"
 
 _HOPS = _EXAMPLE + "test_every_header_of_every_hop_is_as_the_example_says"
 _BOUNDED = "test_a_direct_call_is_refused_by_who_is_called_whatever_the_caller_allows"
 _LIMIT = _DEPTH + "test_a_depth_at_or_above_the_limit_is_refused_before_anything_runs"
-
-_CONVERSATIONS = "the conversation runner; shown for agents and their visits"
 
 _TOO_LARGE = Divergence(
     "R1",
@@ -423,8 +424,8 @@ _INVARIANTS = (
         (
             _ADMISSION + "test_a_child_inherits_run_payer_and_rights_one_hop_deeper",
             _EXAMPLE + "test_every_header_of_every_hop_is_as_the_example_says",
+            _CONVERSED + "test_a_nested_conversation_sends_its_run_its_parent_and_one_hop_more",
         ),
-        due=_CONVERSATIONS,
     ),
     Row(
         "tangle:turn:own-scope",
@@ -530,8 +531,10 @@ _WORKED_EXAMPLE = (
         "The researcher runs a conversation with the critic and hands on the depth it was called "
         "at.",
         "000 worked example, step 3",
-        (_EXAMPLE + "test_every_header_of_every_hop_is_as_the_example_says",),
-        due=_CONVERSATIONS,
+        (
+            _EXAMPLE + "test_every_header_of_every_hop_is_as_the_example_says",
+            _CONVERSED + "test_the_worked_example_in_a_program_without_a_gateway",
+        ),
     ),
     Row(
         "tangle:example:critic",
@@ -638,8 +641,9 @@ _CONSUMER = (
         (
             _ADMISSION + "test_a_child_inherits_run_payer_and_rights_one_hop_deeper",
             _EXAMPLE + "test_every_header_of_every_hop_is_as_the_example_says",
+            _CONVERSED + "test_the_worked_example_in_a_program_without_a_gateway",
+            _DRIVER + "test_a_conversation_over_a_gateway_is_recorded_there_turn_by_turn",
         ),
-        due=_CONVERSATIONS,
     ),
     Row(
         "tangle:consumer:emit",
@@ -681,20 +685,27 @@ _REFERENCE = (
         "tangle:reference:names",
         "So are the names of the six headers.",
         "000 reference",
-        due="public constants for the names of the headers",
+        (_CONVERSED + "test_a_participant_elsewhere_is_sent_the_six_headers",),
     ),
     Row(
         "tangle:reference:call-policy",
         "Deadline, retry and circuit breaker are offered to drivers.",
         "000 reference",
-        due="deadline and retry as public names; today they are settings of an agent, and only "
-        "the breaker is public",
+        (
+            _CONVERSED + "test_a_retry_repeats_the_turn_id_and_a_refusal_by_depth_is_final",
+            _POLICY + "test_a_call_of_ones_own_is_repeated_and_gives_what_it_gives",
+            _POLICY + "test_a_deadline_holds_against_a_call_that_ignores_it",
+            _POLICY + "test_a_breaker_opens_is_half_open_after_its_time_and_closes",
+        ),
     ),
     Row(
         "tangle:reference:journal",
         "A transcript survives a driver's crash with every acknowledged turn.",
         "000 reference",
-        due="the conversation runner; what a gateway acknowledged survives (faults:f01 to f06)",
+        (
+            _KILLED + "test_a_driver_survives_a_kill_at_every",
+            _KILLED + "test_a_driver_survives_kills_in_a_row",
+        ),
     ),
     Row(
         "tangle:reference:turn-id",

@@ -1,6 +1,7 @@
 """An agent that a loop answers: what the loop is given, and what the caller is told of its end."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -39,10 +40,12 @@ from carnet.errors import (
 from carnet.ports.engine.calls import AgentAsk
 from carnet.ports.engine.loop import LoopTurn
 from carnet.ports.engine.tools import LoopTool, ToolUse
+from carnet.runtime.agents import engine
 from carnet.runtime.agents.engine import EngineAgent, actor_of
 from carnet.runtime.tools.agent import AgentTool
 from carnet.runtime.visit.loop_visit import CallsOut, LoopVisit
 from carnet.testing.model import ScriptedModel
+from carnet.wire.dialects.engine_chat.request import EngineRequest, read_request
 from carnet.wire.dialects.openai.members import Passing
 from tests.engine.scene import NO, USED, YES, call, tool
 from tests.runtime.scene import Paper, collect, fail, make_call
@@ -148,6 +151,24 @@ async def test_what_is_asked_for_by_name_is_said(payload: dict[str, Any] | None,
     ask = Ask(messages=(), skill="chat", payload=payload)
     await collect(agent(model), replace(made, ask=ask))
     assert model.asked[0].messages == (Message.user(text),)
+
+
+async def test_a_long_request_is_read_beside_the_event_loop(monkeypatch: Any) -> None:
+    threads: list[bool] = []
+
+    def read(body: bytes) -> EngineRequest:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return read_request(body)
+
+    monkeypatch.setattr(engine, "read_request", read)
+    for text in ("Hi", "x" * (engine.LARGE_CHARACTERS + 1)):
+        given = asked(Message.user(text)), asked(), asked()
+        for made, ask in zip(given, (None, {"text": text}, {"text": [text]}), strict=True):
+            model = ScriptedModel(["So."])
+            named = made if ask is None else replace(made, ask=Ask(messages=(), payload=ask))
+            await collect(agent(model), named)
+            assert text in model.asked[0].messages[-1].text
+    assert threads == [True, True, False, False, False, False]
 
 
 async def test_what_the_contract_cannot_carry_the_loop_is_not_given() -> None:

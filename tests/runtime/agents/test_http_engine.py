@@ -1,5 +1,6 @@
 """A loop elsewhere: what it is asked with, what is kept of it, and what calls come back."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -7,14 +8,24 @@ from typing import Any
 
 import pytest
 
-from carnet.core.messages.events import Done, Message, Text, ToolCall, ToolResult, Waiting
+from carnet.core.messages.events import (
+    Done,
+    Event,
+    Message,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+    Waiting,
+)
 from carnet.core.messages.interrupt import Resolution
 from carnet.errors import CarnetError, ProviderError, ProviderUnavailable
 from carnet.ports.engine.calls import AgentAsk, AgentCalls
 from carnet.ports.engine.loop import LoopTurn
-from carnet.ports.world.http_client import Outbound
+from carnet.ports.world.http_client import NotSent, Outbound
 from carnet.runtime.agents.http_engine import EngineAddress, HttpEngine, OpenStreams
 from carnet.testing.clock import FakeClock, FakeIds
+from carnet.testing.wait import until_so
 from carnet.wire.crypto import ed25519
 from carnet.wire.dialects.engine_chat.bearer import TurnBearer, read_bearer
 from carnet.wire.dialects.engine_chat.request import EngineRequest, read_request
@@ -59,6 +70,8 @@ class Answer:
         frame = self._frames.pop(0)
         if isinstance(frame, Exception):
             raise frame
+        if isinstance(frame, bytes):
+            return frame
         name, data = frame if isinstance(frame, tuple) else await frame()
         return f"event: {name}\ndata: {json.dumps(data)}\n\n".encode()
 
@@ -89,6 +102,8 @@ class Scene:
         self.asked.append(read_request(request.body).messages)
         written = request.secrets["authorization"].reveal().removeprefix("Bearer ")
         self.bearers.append(read_bearer(written).bearer)
+        if not self.left:
+            raise ProviderUnavailable("refused") from NotSent()
         yield Answer(self.left.pop(0))
 
     async def run(
@@ -115,6 +130,40 @@ async def test_it_is_asked_for_an_agent_with_a_bearer_of_its_own() -> None:
     (bearer,) = scene.bearers
     assert (bearer.actor, bearer.turn, bearer.agent) == (ALICE, "t1", "assistant")
     assert bearer.id
+
+
+async def test_what_was_used_before_a_stream_failed_is_told() -> None:
+    failed = ("error", {"code": "tool_error", "message": ""})
+    for end in (failed, ProviderUnavailable("the line is dead")):
+        scene = Scene([b": used 30 5\n\n", CALL, RESULT, b": used 70 9\n\n", end])
+        with pytest.raises(CarnetError):
+            await scene.run()
+        assert scene.written.used == [Usage(30, 5), Usage(40, 4)]
+
+
+async def test_what_was_used_is_counted_also_where_nobody_reads_on() -> None:
+    scene, is_held = Scene([SO, SO, b": used 30 5\n\n", asyncio.Event().wait]), asyncio.Event()
+
+    async def write(event: Event, /) -> None:
+        del event
+        is_held.set()
+        await asyncio.Event().wait()
+
+    scene.written.write = write  # type: ignore[method-assign]
+    running = asyncio.ensure_future(scene.run())
+    await is_held.wait()
+    await until_so(lambda: scene.written.used, bool)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert scene.written.used == [Usage(30, 5)]
+
+
+async def test_where_no_loop_is_the_log_says_how_it_is_started() -> None:
+    with pytest.raises(ProviderUnavailable) as raised:
+        await Scene().run()
+    assert "start it: carnet engine" in raised.value.detail
+    assert raised.value.detail.endswith("refused")
 
 
 async def test_what_tools_gave_before_a_stream_broke_is_not_asked_for_again() -> None:

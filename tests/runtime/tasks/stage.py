@@ -22,6 +22,7 @@ from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.tasks.worker import TaskWorker
 from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.dispatch import Dispatching
+from carnet.runtime.visit.means import VisitMeans
 from carnet.runtime.visit.visit import Visit
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
@@ -130,8 +131,7 @@ class TaskStage:
             function,
             dispatching,
             last_depth=3,
-            steps=self.store.steps,
-            progress=self.progress_writer,
+            means=VisitMeans(steps=self.store.steps, progress=self.progress_writer),
         )
         return target(name, price=prices.get(name, 0), agent=agent, seconds=seconds)
 

@@ -8,9 +8,10 @@ import os
 import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import uvicorn
 from mcp.server.mcpserver import MCPServer
@@ -18,7 +19,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 
 COMMAND = (sys.executable, str(Path(__file__)))
-TOOLS = ("read_page", "delete.page", "fail", "leave", "wait", "long")
+TOOLS = ("read_page", "delete.page", "fail", "leave", "wait", "long", "many")
 
 
 def make() -> MCPServer:
@@ -56,20 +57,29 @@ def make() -> MCPServer:
         """Says much."""
         return 100_000 * "x"
 
+    @server.tool()
+    def many() -> list[int]:
+        """Says more than is read."""
+        return 20_000 * [1]
+
     return server
 
 
-def _listening(json_response: bool) -> tuple[uvicorn.Server, socket.socket, str]:  # noqa: FBT001
-    app = make().streamable_http_app(json_response=json_response)
+def _listening(app: Any) -> tuple[uvicorn.Server, socket.socket, str]:
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1))
     at = socket.create_server(("127.0.0.1", 0))
     return server, at, f"http://127.0.0.1:{at.getsockname()[1]}/mcp"
 
 
-@asynccontextmanager
-async def serving(*, json_response: bool = False) -> AsyncIterator[str]:
+def serving(*, json_response: bool = False) -> AbstractAsyncContextManager[str]:
     """Its URL, served by the loop that runs."""
-    server, at, url = _listening(json_response)
+    return serving_app(make().streamable_http_app(json_response=json_response))
+
+
+@asynccontextmanager
+async def serving_app(app: Any) -> AsyncIterator[str]:
+    """The URL of any server, served by the loop that runs."""
+    server, at, url = _listening(app)
     task = asyncio.get_running_loop().create_task(server.serve([at]))
     try:
         yield url
@@ -81,7 +91,7 @@ async def serving(*, json_response: bool = False) -> AsyncIterator[str]:
 @contextmanager
 def served() -> Iterator[str]:
     """Its URL, served by a thread."""
-    server, at, url = _listening(json_response=False)
+    server, at, url = _listening(make().streamable_http_app())
     thread = Thread(target=lambda: asyncio.run(server.serve([at])), daemon=True)
     thread.start()
     try:

@@ -7,20 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from carnet.core.messages.events import ToolResult
+from carnet.core.people.identity import Ceiling
 from carnet.engine.toolbox import TOO_SLOW
 from carnet.errors import ConfigInvalid, SchemaInvalid, ToolUnusable
 from carnet.ports.engine.tools import ToolFailed
 from carnet.runtime.tools.command import (
     MOST_ERRORS,
     MOST_OUTPUT,
+    MOST_PROCESSES,
+    TOO_LONG,
     CommandTool,
     Template,
     schema_of,
 )
 from carnet.runtime.tools.process import Launch, environment_of
 from carnet.testing.wait import until_so
+from carnet.wire.dialects.engine_chat.actor import EngineActor
 from tests.engine.scene import Scene, call, tool
 from tests.runtime.tools.test_function import used
 
@@ -174,3 +179,21 @@ async def test_time_that_is_up_is_told_to_the_model() -> None:
 async def test_an_endless_output_is_read_to_a_bound() -> None:
     code = f"import sys; sys.stdout.write({4 * MOST_OUTPUT} * 'x')"
     assert len(str(await python(code)(used()))) == MOST_OUTPUT
+
+
+async def test_values_that_are_too_long_for_a_program_are_told_to_the_model() -> None:
+    with pytest.raises(ToolFailed, match=TOO_LONG):
+        await python("", "{text}{text}")(used(text=100_000 * "x"))
+
+
+async def test_one_caller_leaves_room_for_others() -> None:
+    wait = python("import time; time.sleep(600)")
+    held = [asyncio.ensure_future(wait(used())) for _ in range(MOST_PROCESSES)]
+    other = python("print('here')")
+    other._room = wait._room  # noqa: SLF001
+    bob = replace(used(), actor=EngineActor("bob", Ceiling()))
+    assert await other(bob) == "here\n"
+    assert not any(each.done() for each in held)
+    for each in held:
+        each.cancel()
+    await asyncio.gather(*held, return_exceptions=True)

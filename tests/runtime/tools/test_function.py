@@ -1,17 +1,21 @@
 """A Python function as a tool: what a model is told of it, and how it is called."""
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
 from msgspec import Struct
+from msgspec.structs import replace
 
 from carnet.core.messages.events import ToolResult
 from carnet.core.people.identity import Ceiling
 from carnet.errors import SchemaInvalid
 from carnet.ports.engine.tools import ToolUse
-from carnet.runtime.tools.function import FunctionTool
+from carnet.runtime.threads import MOST_AT_ONCE
+from carnet.runtime.tools.function import MOST_OF_ONE, FunctionTool
+from carnet.testing.wait import until_so
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from tests.engine.scene import Scene, call, tool
 
@@ -93,3 +97,21 @@ def unnamed(*names: str) -> str:
 def test_what_cannot_be_a_tool_is_refused_in_words(function: Callable[..., Any]) -> None:
     with pytest.raises(TypeError, match=function.__name__):
         FunctionTool(function)
+
+
+async def test_one_caller_does_not_have_all_threads_of_a_function() -> None:
+    leave, began = threading.Event(), list[str]()
+
+    def wait(who: str) -> str:
+        began.append(who)
+        leave.wait(30)
+        return who
+
+    tool = FunctionTool(wait)
+    held = [asyncio.ensure_future(tool(used(who="alice"))) for _ in range(2 * MOST_AT_ONCE)]
+    bob = replace(used(who="bob"), actor=EngineActor("bob", Ceiling()))
+    held.append(asyncio.ensure_future(tool(bob)))
+    await until_so(lambda: len(began), lambda count: count == MOST_OF_ONE + 1)
+    assert "bob" in began
+    leave.set()
+    assert await asyncio.gather(*held) == [*2 * MOST_AT_ONCE * ["alice"], "bob"]

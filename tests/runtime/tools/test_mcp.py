@@ -6,11 +6,21 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from carnet.core.people.identity import Ceiling
 from carnet.errors import ToolUnusable
 from carnet.ports.engine.tools import ToolFailed
 from carnet.runtime.tools import mcp
-from carnet.runtime.tools.mcp import LOST, MOST_TOOLS, McpServer, ServerLost, ServerTool
+from carnet.runtime.tools.mcp import (
+    LOST,
+    MOST_PARAMETERS,
+    MOST_TOOLS,
+    McpServer,
+    ServerLost,
+    ServerTool,
+)
+from carnet.wire.dialects.engine_chat.actor import EngineActor
 from tests.engine.scene import tool
 from tests.runtime.tools.test_function import used
 
@@ -24,6 +34,8 @@ class Pages:
         self.listed = 0
         self.is_broken = False
         self.is_lost = False
+        self.is_held = False
+        self.schema: dict[str, Any] = {"type": "object"}
         self.gone = asyncio.Event()
 
     @asynccontextmanager
@@ -39,14 +51,15 @@ class Pages:
 
     async def tools(self) -> list[ServerTool]:
         self.listed += 1
+        if self.is_held:
+            await asyncio.Event().wait()
         if self.is_lost:
             raise ServerLost
-        schema: dict[str, Any] = {"type": "object"}
         return [
             ServerTool(
                 name=name,
                 description=f"Does {name}.",
-                parameters=schema,
+                parameters=self.schema,
                 is_read_only=name == "read",
             )
             for name in self.names
@@ -56,6 +69,8 @@ class Pages:
         if self.is_lost:
             self.gone.set()
             raise ServerLost
+        if arguments.get("waits"):
+            await asyncio.Event().wait()
         return f"{name} {arguments} for {correlation}"
 
     @property
@@ -159,4 +174,65 @@ async def test_its_tools_are_asked_for_again_and_the_former_stay_where_it_is_gon
     assert [each.definition.name for each in await server.tools()] == ["pages_other"]
     pages.is_lost = True
     assert [each.definition.name for each in await server.tools()] == ["pages_other"]
+    await server.close()
+
+
+async def test_one_that_hangs_holds_nobody_up_and_is_started_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pages = Pages()
+    server = made(pages)
+    before = await server.tools()
+    monkeypatch.setattr(mcp, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(mcp, "LIST_SECONDS", 0.01)
+    pages.is_held = True
+    for _ in range(3):
+        assert await server.tools() is before
+    assert pages.listed == 2  # the others do not ask beside the one that waits
+    await server.close()
+
+
+async def test_one_that_tells_no_tools_in_time_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp, "START_SECONDS", 0.5)
+    pages = Pages()
+    server = McpServer("pages", pages.connect, tool("rules", seconds=0.01))
+    pages.is_held = True
+    for _ in range(2):
+        with pytest.raises(ToolUnusable, match="does not answer"):
+            await server.tools()
+    assert pages.gone.is_set()
+    assert pages.starts == pages.listed == 1  # and it is left alone for a while
+    pages.is_held = False
+    monkeypatch.setattr(mcp, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(mcp, "START_SECONDS", 60.0)
+    assert len(await server.tools()) == 2
+    assert pages.starts == 2
+    await server.close()
+
+
+@pytest.mark.parametrize(
+    ("more", "count"),
+    [({}, 2), ({"title": "x" * MOST_PARAMETERS}, 0), ({"maximum": 10**5000}, 0)],
+)
+async def test_a_tool_whose_schema_cannot_be_sent_is_left_out(
+    more: dict[str, Any], count: int
+) -> None:
+    pages = Pages()
+    pages.schema = {"type": "object", **more}
+    server = made(pages)
+    assert len(await server.tools()) == count
+    await server.close()
+
+
+async def test_one_caller_does_not_have_all_calls_of_a_server() -> None:
+    server = made(Pages())
+    read, _ = await server.tools()
+    held = [asyncio.ensure_future(read.use(used(waits=True))) for _ in range(2 * mcp.MOST_CALLS)]
+    await asyncio.sleep(0.01)
+    bob = replace(used(), actor=EngineActor("bob", Ceiling()))
+    async with asyncio.timeout(5):
+        assert await read.use(bob) == "read {} for req_1"
+    for each in held:
+        each.cancel()
+    await asyncio.gather(*held, return_exceptions=True)
     await server.close()

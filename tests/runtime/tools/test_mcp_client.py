@@ -1,12 +1,13 @@
 """Servers made with the official package, in a process and over HTTP, as a loop uses them."""
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import mcp_types as types
 import pytest
@@ -19,7 +20,7 @@ from carnet.errors import ToolUnusable
 from carnet.ports.engine.tools import LoopTool, ToolFailed
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.tools.mcp import LOST, Connect, McpServer, ServerLost
-from carnet.runtime.tools.mcp_client import McpSession, connect_process, connect_url
+from carnet.runtime.tools.mcp_client import NO_ANSWER, McpSession, connect_process, connect_url
 from carnet.runtime.tools.process import Launch, environment_of
 from tests.engine.scene import Scene, call, tool
 from tests.runtime.tools import mcp_server
@@ -101,6 +102,16 @@ async def test_one_call_that_takes_too_long_is_cancelled_and_costs_no_other(
     assert "x is gone" in str(await tools["pages_delete_page"].use(used(name="x")))
 
 
+async def test_an_answer_of_too_many_values_is_not_read_and_costs_no_other(
+    server: McpServer,
+) -> None:
+    tools = await named(server)
+    with pytest.raises((TimeoutError, ToolFailed)):
+        async with asyncio.timeout(5):
+            await tools["pages_many"].use(used())
+    assert "The page x says 100." in str(await tools["pages_read_page"].use(used(name="x")))
+
+
 async def test_a_server_that_ends_is_started_again_and_its_last_call_is_not_repeated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -131,6 +142,7 @@ async def test_one_that_writes_a_line_without_an_end_is_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("carnet.runtime.tools.mcp_client.MOST_MESSAGE", 65_536)
+    monkeypatch.setattr("carnet.runtime.tools.messages.MOST_PASSED_OVER", 10 * 65_536)
     launch = Launch(program=("/bin/sh", "-c", "cat /dev/zero"), folder=Path.cwd(), environment={})
     async with asked(lambda: connect_process(launch)) as server:
         with pytest.raises(ToolUnusable):
@@ -162,17 +174,59 @@ class Failing:
         raise MCPError(self._code, "words of the server")
 
 
-async def test_a_session_that_the_server_has_forgotten_is_over() -> None:
-    for code, is_over in ((types.INVALID_REQUEST, True), (types.CONNECTION_CLOSED, False)):
-        client = cast(Client, Failing(code))
-        session = McpSession(client, asyncio.Event(), ends=types.INVALID_REQUEST)
-        with pytest.raises(ServerLost):
+async def test_what_an_error_says_of_its_server() -> None:
+    for code, kind, words in (
+        (types.CONNECTION_CLOSED, ServerLost, "words of the server"),
+        (types.INVALID_REQUEST, ToolFailed, "words of the server"),
+        (types.PARSE_ERROR, ToolFailed, NO_ANSWER),
+    ):
+        session = McpSession(cast(Client, Failing(code)), asyncio.Event())
+        with pytest.raises(kind, match=words):
             await session.call("read", {}, "req_1")
-        assert session.is_over is is_over
-    session = McpSession(cast(Client, Failing(types.INVALID_REQUEST)), asyncio.Event())
-    with pytest.raises(ToolFailed, match="words of the server"):
-        await session.call("read", {}, "req_1")
-    assert not session.is_over
+        assert not session.is_over
+
+
+class Answering:
+    """A server over HTTP that answers each request as it is told, once there is a session."""
+
+    def __init__(self) -> None:
+        self.status = 200
+        self.code = types.INVALID_REQUEST
+        self.sessions = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        assert scope["type"] == "http"
+        asked = json.loads((await receive())["body"])  # a small one, which comes at once
+        begins = asked.get("method") == "initialize"
+        self.sessions += begins
+        page: dict[str, Any] = {"jsonrpc": "2.0", "id": asked.get("id")}
+        if begins:
+            capable = {"capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
+            page["result"] = {"protocolVersion": "2025-06-18", **capable}
+        else:
+            page["error"] = {"code": self.code, "message": "words of the server"}
+        head = [(b"content-type", b"application/json")]
+        head += [(b"mcp-session-id", b"s%d" % self.sessions)] if begins else []
+        status = 202 if "id" not in asked else 200 if begins else self.status
+        await send({"type": "http.response.start", "status": status, "headers": head})
+        await send({"type": "http.response.body", "body": json.dumps(page).encode()})
+
+
+async def test_one_request_that_is_refused_ends_no_session_that_others_use() -> None:
+    server, http = Answering(), EgressClient()
+    try:
+        async with mcp_server.serving_app(server) as url, to(http, url) as session:
+            for status in (200, 400):
+                server.status = status
+                with pytest.raises(ToolFailed, match="words of the server"):
+                    await session.call("read", {}, "req_1")
+                assert not session.is_over
+            server.status = 404  # it has forgotten the session: another must be begun
+            with pytest.raises(ServerLost):
+                await session.call("read", {}, "req_1")
+            assert session.is_over
+    finally:
+        await http.close()
 
 
 async def test_nothing_is_sent_past_our_own_client() -> None:

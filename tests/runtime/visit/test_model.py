@@ -127,7 +127,7 @@ async def test_an_agent_may_pass_on_what_a_model_says() -> None:
             yield event
 
     model, paper = ScriptedModel(["Of ", "bees.", Usage(5, 4)]), Paper()
-    native = Native(essay, Dispatching(), last_depth=3, models={"writer": model})
+    native = Native(essay, Dispatching(), last_depth=3, means=VisitMeans(models={"writer": model}))
     assert await native(make_call(text="bees"), paper) == Done()
     texts = [event for event in paper.events if isinstance(event, Text)]
     assert texts == [Text("Of "), Text("bees.")]

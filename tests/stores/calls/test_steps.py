@@ -24,6 +24,18 @@ async def test_kept_steps_are_given_in_order(store: Store) -> None:
     assert await store.steps.of(turn) == [FIRST, SECOND_STEP]
 
 
+async def test_many_turns_keep_steps_at_once_and_who_may_not_fails_alone(store: Store) -> None:
+    turns = [claimed(await store.turns.claim(a_claim(f"m{n}"))) for n in range(5)]
+    await store.turns.finish(a_finish(turns[2]))
+    ends = await asyncio.gather(
+        *[store.steps.keep(turn, Step(n, "s", b"1")) for turn in turns for n in range(30)],
+        return_exceptions=True,
+    )
+    assert [type(end) for end in ends if end is not None] == [Fenced] * 30
+    counts = [len(await store.steps.of(turn)) for turn in turns]
+    assert counts == [30, 30, 0, 30, 30]
+
+
 async def test_the_steps_of_a_task_are_there_when_it_runs_again(store: Store) -> None:
     await store.turns.claim(a_task())
     (task,) = await leased(store)

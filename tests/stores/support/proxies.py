@@ -1,12 +1,18 @@
-"""A wire to PostgreSQL that can be cut, or go silent."""
+"""A wire to PostgreSQL that can be cut, or go silent.
+
+Law. When it is down, no connection of it is open, nor on its way to be served: what is accepted is
+     noted in the same step, which a server of asyncio does not do.
+"""
 
 import asyncio
+import socket
 from asyncio import StreamReader, StreamWriter
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
 PORT = 5432
+MOST_WAITING = 128
 
 
 class Proxy:
@@ -15,7 +21,7 @@ class Proxy:
     def __init__(self, url: str, folder: Path) -> None:
         self._target = urlsplit(url)
         self._folder = folder
-        self._server: asyncio.Server | None = None
+        self._listener: socket.socket | None = None
         self._open: set[StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self.speaking = asyncio.Event()  # while it is not set, nothing is passed on
@@ -26,14 +32,28 @@ class Proxy:
         self.url = f"postgresql://{user}{password}@{self._target.path}?host={host}&port={PORT}"
 
     async def up(self) -> None:
-        path = self._folder / f".s.PGSQL.{PORT}"
-        self._server = await asyncio.start_unix_server(self._serve, path)
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.settimeout(0)
+        self._listener.bind(str(self._folder / f".s.PGSQL.{PORT}"))
+        self._listener.listen(MOST_WAITING)
+        asyncio.get_running_loop().add_reader(self._listener, self._accept, self._listener)
+
+    def _accept(self, listener: socket.socket) -> None:
+        try:
+            line, _ = listener.accept()
+        except OSError:  # whoever called has gone again
+            return
+        line.settimeout(0)
+        task = asyncio.get_running_loop().create_task(self._serve(line))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def down(self) -> None:
         """Refuse new connections and cut those there are."""
-        server, self._server = self._server, None
-        if server is not None:
-            server.close()
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            asyncio.get_running_loop().remove_reader(listener)
+            listener.close()
             (self._folder / f".s.PGSQL.{PORT}").unlink(missing_ok=True)
         for writer in list(self._open):
             writer.transport.abort()
@@ -46,14 +66,10 @@ class Proxy:
             return await asyncio.open_unix_connection(f"{query['host'][0]}/.s.PGSQL.{PORT}")
         return await asyncio.open_connection(self._target.hostname, self._target.port or PORT)
 
-    def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
-        if self._server is None:  # it was accepted, and cut before it was served
-            writer.transport.abort()
-            return
+    async def _serve(self, line: socket.socket) -> None:
+        reader, writer = await asyncio.open_unix_connection(sock=line)
         self._open.add(writer)
-        task = asyncio.get_running_loop().create_task(self._pass_both(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        await self._pass_both(reader, writer)
 
     async def _pass_both(self, reader: StreamReader, writer: StreamWriter) -> None:
         """Pass on until one side ends or the wire is cut; whatever happens, both are closed."""
@@ -61,7 +77,7 @@ class Proxy:
         try:
             far_reader, far_writer = await self._connect()
             ends.add(far_writer)
-            if not writer.is_closing():
+            if self._listener is not None:  # else it was cut before both ends were there
                 self._open.add(far_writer)
                 await asyncio.gather(self._pass(reader, far_writer), self._pass(far_reader, writer))
         except OSError:

@@ -118,7 +118,7 @@ async def test_what_no_store_could_hold_is_not_waited_for(store: Store) -> None:
     turn = claimed(await store.turns.claim(a_claim()))
     for wrong in ((an_interrupt(), an_interrupt()), (an_interrupt(message="a\x00b"),)):
         with pytest.raises(ValueError, match=r"the same id|cannot be kept"):
-            store.turns.finish(a_wait(turn, interrupts=wrong))
+            await store.turns.finish(a_wait(turn, interrupts=wrong))
     assert (await store.turns.finish(a_wait(turn))).state == "waiting"
 
 

@@ -30,6 +30,7 @@ class Agents:
         self._kinds = kinds
         self._elsewhere = parts.elsewhere
         self._client = parts.elsewhere.client
+        self.signing = self._client.signing  # as whom we sign
         self.breakers = breakers or Breakers(self._client.clock)
 
     def router(self, peers: Peers) -> Routing:

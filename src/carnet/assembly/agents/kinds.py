@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from carnet.assembly.agents.dialogues import build_conversation
 from carnet.assembly.agents.functions import load_agent
 from carnet.assembly.agents.loop import build_loop
 from carnet.assembly.agents.peers import Elsewhere, bounds_of
@@ -34,10 +35,12 @@ from carnet.runtime.agents.engine import EngineAgent
 from carnet.runtime.agents.http_engine import EngineAddress, HttpEngine, OpenStreams
 from carnet.runtime.agents.python import Native
 from carnet.runtime.agents.remote import Provider, RemoteEndpoint
+from carnet.runtime.dialogue.hosted import ConversationAgent, HostedConversations, HostParts
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.samvad_request import Recipient
 from carnet.runtime.peers.signing import Stamping
 from carnet.runtime.visit.loop_visit import CallsOut
+from carnet.runtime.visit.means import VisitMeans
 from carnet.wire.dialects.openai import COMPLETIONS, MODEL
 from carnet.wire.dialects.openai.members import Passing
 
@@ -93,18 +96,38 @@ class Kind(Struct, frozen=True, kw_only=True, eq=False):
 def _python(parts: Parts, name: str, agent: AgentSettings) -> Built:
     definition = load_agent(agent.target or "", parts.settings.base, key=f"agents.{name}.target")
     parts.schemas.compile(name, definition.skills)
+    host = _host(parts, agent)
     native = Native(
         definition,
         parts.dispatch,
         last_depth=parts.last_depth,
         auth_source=agent.auth_source,
         schemas=parts.schemas,
-        steps=parts.steps,
-        progress=parts.progress,
-        models=parts.models,
+        means=replace(host.means, converses=HostedConversations(host)),
     )
     return Built(
         agent=native, is_detached=True, skills=definition.skills, converts=definition.check
+    )
+
+
+def _conversation(parts: Parts, name: str, agent: AgentSettings) -> Built:
+    conversation = build_conversation(parts.settings, name, agent)
+    return Built(agent=ConversationAgent(conversation, _host(parts, agent)), is_detached=True)
+
+
+def _host(parts: Parts, agent: AgentSettings) -> HostParts:
+    """What the conversations of an agent are driven with."""
+    client = parts.elsewhere.client
+    return HostParts(
+        calls=CallsOut(
+            dispatch=parts.dispatch, last_depth=parts.last_depth, auth_source=agent.auth_source
+        ),
+        steps=parts.steps,
+        clock=client.clock,
+        ids=client.ids,
+        http=client.http,
+        currency=parts.settings.ledger.currency,
+        means=VisitMeans(steps=parts.steps, progress=parts.progress, models=parts.models),
     )
 
 
@@ -201,6 +224,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "tangle": Kind(build=_tangle, needs=NEEDS["tangle"], is_remote=True),
     "samvad": Kind(build=_samvad, needs=NEEDS["samvad"], is_remote=True),
     "engine": Kind(build=_engine, needs=NEEDS["engine"]),
+    "conversation": Kind(build=_conversation, needs=NEEDS["conversation"]),
 }
 
 

@@ -92,7 +92,13 @@ def _single(
         asked = SchemaTools(asked)
     if model.window is None:
         return asked
-    return WindowedModel(asked, name=name, window=model.window, max_output=model.max_output)
+    return WindowedModel(
+        asked,
+        name=name,
+        window=model.window,
+        max_output=model.max_output,
+        sums_up=model.overflow == "summary",
+    )
 
 
 def _endpoint(settings: Settings, name: str, model: ModelSettings) -> RemoteEndpoint:

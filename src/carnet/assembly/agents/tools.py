@@ -175,7 +175,8 @@ def _launch(parts: ToolParts, tool: ToolSettings, program: tuple[str, ...], key:
     environment = environment_of(os.environ, tool.environment)
     found = find_program(program[0], base, environment)
     if found is None:
-        raise ConfigInvalid(key=key, reason=f"there is no program '{program[0]}'")
+        reason = f"there is no program '{program[0]}'; install it, or write where it is"
+        raise ConfigInvalid(key=key, reason=reason)
     if not folder.is_dir():
         raise ConfigInvalid(key=key, reason=f"there is no folder {folder} to run it in")
     return Launch(program=(found, *program[1:]), folder=folder, environment=environment)

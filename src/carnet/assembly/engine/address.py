@@ -99,7 +99,10 @@ def _refuse_taken(path: Path) -> None:
         if not stat.S_ISSOCK(path.lstat().st_mode):
             raise ConfigInvalid(key=_KEY, reason=f"{path} is a file, and no socket")
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+            asking.settimeout(0)  # one that has too much to do is there as well
             asking.connect(str(path))
+    except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):
+        return  # nobody does
     except OSError:
-        return
+        pass  # somebody may, whom we cannot ask
     raise ConfigInvalid(key=_KEY, reason=f"another engine listens at {path}; stop it first")

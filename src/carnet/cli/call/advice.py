@@ -32,21 +32,23 @@ def explained(asked: CallOptions) -> Iterator[None]:
 def _advised(asked: CallOptions, facts: dict[str, Any]) -> dict[str, Any]:
     question = facts.get("interrupt")
     if isinstance(question, dict) and question.get("id"):
-        return {**facts, "hint": _answer(question, asked.token)}
+        return {**facts, "hint": answer_advice(question, asked.token)}
     hint = _hint(asked, str(facts.get("peer_field") or facts.get("field") or ""))
     codes = {facts.get("code"), facts.get("peer_reason"), facts.get("peer_code")}
     is_about_field = bool(codes & {SchemaInvalid.code, "SCHEMA_INVALID"})
     return {**facts, "hint": hint} if hint and is_about_field else facts
 
 
-def _answer(question: dict[str, Any], token: str | None) -> str:
+def answer_advice(question: dict[str, Any], token: str | None) -> str:
     """What is asked for, and the commands that answer it."""
     amount = question.get("amount")
     money = f" ({amount} {question.get('currency') or ''})" if amount else ""
     options = question.get("options") or []
     others = f" (or another of: {', '.join(options[1:])})" if options[1:] else ""
+    asked = f"{question.get('message')}{money}"
+    stop = "" if asked.endswith((".", "?", "!")) else "."
     return (
-        f"{question.get('origin')} asks: {question.get('message')}{money}"
+        f"{question.get('origin')} asks: {asked}{stop}"
         f" Answer it: {approvals(question, token)[0]}{others}, or {denial(question, token)}."
     )
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from carnet.ports.world.http_client import HttpAnswer, HttpClient, Outbound
 
 DONE = "[DONE]"
+CUT_SHORT = "length", "content_filter"  # ends that the text alone does not show
 
 
 @click.command(cls=Command)
@@ -202,7 +203,7 @@ async def _print_answer(invocation: Invocation, answer: "HttpAnswer", skill: str
     usage = page.get("usage") or {}
     invocation.result(page, lambda: visible(text_of(page, skill)))
     if invocation.format == "text":
-        invocation.note(_summary(answer, usage))
+        invocation.note(_summary(answer, usage, _end_of(page)))
 
 
 async def _print_stream(invocation: Invocation, request: "Outbound", answer: "HttpAnswer") -> None:
@@ -212,7 +213,7 @@ async def _print_stream(invocation: Invocation, request: "Outbound", answer: "Ht
 
     usage: dict[str, Any] = {}
     result: dict[str, Any] | None = None
-    ended = False
+    ended, end = False, ""
     with Growing(holds=True) as growing:
         async for event in read_events(answer):
             if event.data == DONE:
@@ -222,7 +223,7 @@ async def _print_stream(invocation: Invocation, request: "Outbound", answer: "Ht
             if chunk.get("error"):
                 growing.flush()
             _refuse_error_frame(chunk, answer)
-            usage = chunk.get("usage") or usage
+            usage, end = chunk.get("usage") or usage, _end_of(chunk) or end
             result = result_in(chunk) or result
             if invocation.format == "text":
                 growing.say(_delta_of(chunk))
@@ -231,7 +232,7 @@ async def _print_stream(invocation: Invocation, request: "Outbound", answer: "Ht
         if invocation.format == "text":
             growing.end(result)
     if invocation.format == "text":
-        invocation.note(_summary(answer, usage))
+        invocation.note(_summary(answer, usage, end))
     if not ended:
         raise ProviderUnavailable(f"the stream of {request.url} ended without its last frame")
 
@@ -250,10 +251,18 @@ def _delta_of(chunk: dict[str, Any]) -> str:
     return str(choices[0].get("delta", {}).get("content") or "")
 
 
-def _summary(answer: "HttpAnswer", usage: dict[str, Any]) -> str:
+def _end_of(page: dict[str, Any]) -> str:
+    """Why an answer ended, if it or this chunk of it says so."""
+    choices = page.get("choices") or [{}]
+    return str(choices[0].get("finish_reason") or "")
+
+
+def _summary(answer: "HttpAnswer", usage: dict[str, Any], end: str) -> str:
     from carnet.cli.reach.gateway import names_in
 
     words = [f"{word} {value}" for word, value in names_in(answer).items()]
     if usage.get("cost") is not None:
         words.append(f"cost {usage['cost']} {usage.get('currency') or ''}".rstrip())
+    if end in CUT_SHORT:
+        words.append(f"cut short ({end})")
     return "  ".join(words) or "The answer names no run."

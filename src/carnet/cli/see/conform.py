@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from carnet.cli.failures import UNVERIFIED
+from carnet.cli.failures import UNVERIFIED, GatewayError, error_object
 from carnet.cli.invocation import Command, Invocation, paint, pass_invocation, visible, wait
 
 if TYPE_CHECKING:
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 COLORS = {"ok": "green", "broken": "red", "unseen": "yellow"}
 SECONDS = 60.0
+OURS = "carnet tokens create NAME --scope admin:engine --scope 'tool:*'"  # for an engine of ours
+NOBODY = "Start it, or correct the URL; an engine of Carnet is started with: carnet engine"
+REFUSED = ": 401 ", ": 403 "  # in what was seen
 
 
 @click.command("conform", cls=Command)
@@ -67,13 +70,14 @@ def _token(given: str | None) -> str:
         raise UsageInvalid(
             reason="A loop is asked with a credential, and there is none.",
             fix="Give one with --token TOKEN, --token @FILE or CARNET_TOKEN; for an engine of "
-            "Carnet: carnet tokens create NAME --scope admin:engine --scope 'tool:*'",
+            f"Carnet: {OURS}",
         )
     return token
 
 
 async def _judge_engine(url: str, token: str, text: str, seconds: float) -> "list[Verdict]":
     from carnet.cli.reach.gateway import read_token
+    from carnet.errors import Unreachable
     from carnet.runtime.egress.client import EgressClient
     from carnet.testing.conform import conform as judge
 
@@ -83,6 +87,9 @@ async def _judge_engine(url: str, token: str, text: str, seconds: float) -> "lis
     try:
         where = f"http://{host}" if sockets else url
         return await judge(http, where, read_token(token), text=text, seconds=seconds)
+    except Unreachable as error:
+        words = {"message": f"No loop answers at {url}.", "hint": NOBODY}
+        raise GatewayError({**error_object(error), **words}, error.status) from error
     finally:
         await http.close()
 
@@ -104,7 +111,17 @@ def _tell(invocation: Invocation, url: str, verdicts: "list[Verdict]") -> int:
     page = {"url": url, "ok": not is_broken, "checks": checks}
     text = "\n".join(_lines(verdicts))
     invocation.result(page, lambda: visible(text), checks)
+    if _is_refused(verdicts[0]):
+        invocation.note(
+            "The loop refuses the credential, so little of it was seen. "
+            f"For an engine of Carnet: {OURS}"
+        )
     return UNVERIFIED if is_broken else 0
+
+
+def _is_refused(first: "Verdict") -> bool:
+    """Whether the first thing that is asked, which is in order, was refused for its credential."""
+    return any(word in place.seen for place in first.broken for word in REFUSED)
 
 
 def _lines(verdicts: "list[Verdict]") -> list[str]:

@@ -115,7 +115,7 @@ class RunGroup(Group):
 
 @click.group(cls=RunGroup)
 def run() -> None:
-    """Look at one run, or cancel it."""
+    """Look at one run, cancel it, write it out, or run it again."""
 
 
 @run.command()
@@ -126,6 +126,7 @@ def show(invocation: Invocation, run_id: str, full: bool) -> None:  # noqa: FBT0
     """Show a run as a tree: who called whom, how deep, who paid, where it was refused.
 
     The beginning of an ID is enough if only one of the newest runs begins so; 'last' is the newest.
+    'carnet tail ID' shows what happened within it, such as the tools that were used.
     """
     from carnet.cli.see.tree import draw
 
@@ -176,11 +177,15 @@ async def _last(pages: "Pages") -> str:
 @click.argument("run_id", metavar="ID")
 @pass_invocation
 def cancel(invocation: Invocation, run_id: str) -> None:
-    """Cancel what is running or waits in a run, named as for 'run show'."""
+    """Cancel what is running or waits in a run, also at other organisations.
+
+    Named as for 'run show'. Tells hop by hop what has come of it: done, failed, cancelled, or that
+    nobody can tell.
+    """
+    from carnet.cli.see.tree import draw_cancelled
+
     page = wait(_cancel(invocation, run_id))
-    count, run_id = page.get("cancelled", 0), page["run"]
-    text = f"Told {count} turn{'' if count == 1 else 's'} of {run_id} to stop."
-    invocation.result(page, lambda: text if count else f"Nothing of {run_id} is running here.")
+    invocation.result(page, lambda: visible(draw_cancelled(page)))
 
 
 def run_path(run_id: str, tail: str = "") -> str:

@@ -44,6 +44,35 @@ def draw(page: Node) -> str:
     return "\n".join(lines)
 
 
+def draw_cancelled(page: Node) -> str:
+    """What has come of the turns of a run that was cancelled, hop by hop."""
+    count, run = page.get("cancelled", 0), page["run"]
+    done = f"Told {count} turn{'' if count == 1 else 's'} of {run} to stop."
+    hops = page.get("hops", [])
+    lines = [done if count else f"Nothing of {run} is running here."]
+    if count or any(map(_is_open, hops)):
+        for place, hop in enumerate(hops, 1):
+            lines += _hop_lines(hop, prefix="", last=place == len(hops))
+    return "\n".join(lines)
+
+
+def _is_open(hop: Node) -> bool:
+    """Whether something of it is told by others, or by nobody."""
+    return bool(hop.get("at")) or hop["outcome"] == "unknown" or any(map(_is_open, hop["below"]))
+
+
+def _hop_lines(hop: Node, *, prefix: str, last: bool) -> Iterator[str]:
+    at, outcome, code = hop.get("at"), hop["outcome"], hop.get("code")
+    words = [f"{at}: {hop['agent']}" if at else str(hop["agent"])]
+    words.append("outcome unknown" if outcome == "unknown" else str(outcome))
+    if code and outcome in {"failed", "unknown"}:
+        words.append(str(code))
+    yield prefix + ("└─ " if last else "├─ ") + in_line("  ".join([*words, str(hop["turn"])]))
+    inner = prefix + ("   " if last else "│  ")
+    for place, below in enumerate(hop["below"], 1):
+        yield from _hop_lines(below, prefix=inner, last=place == len(hop["below"]))
+
+
 def _branch(node: Node, page: Node, above: Node, *, prefix: str, last: bool) -> Iterator[str]:
     line = _outbound(node, above) if _is_outbound(node) else _turn(node, page)
     yield prefix + ("└─ " if last else "├─ ") + line

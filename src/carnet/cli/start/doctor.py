@@ -16,6 +16,7 @@ from carnet.cli.failures import GatewayError
 from carnet.cli.invocation import Invocation
 from carnet.cli.reach import counterpart, gateway
 from carnet.cli.references import check_files, look_at, references
+from carnet.cli.start.engine_check import missing_engine
 from carnet.config import Settings, resolve_secret, secret_path
 from carnet.errors import CarnetError, ConfigInvalid, Upstream
 from carnet.ports.world.http_client import Outbound
@@ -132,6 +133,9 @@ async def _agents(settings: Settings, http: "HttpClient", *, load: bool) -> Asyn
         yield Finding("warn", "agents", "No agent is configured.", fix)
     for name, model in settings.models.items():
         yield await _upstream(http, name, model.kind, model.url, "models")
+    if away := await missing_engine(settings, http):
+        text = f"No agent loop answers at {away}, [engine] listen; calls to it will fail."
+        yield Finding("warn", "engine", text, "Start it: carnet engine")
     for name, agent in settings.agents.items():
         if agent.url is not None and agent.target is None:
             yield await _upstream(http, name, agent.kind, agent.url)

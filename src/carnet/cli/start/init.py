@@ -230,7 +230,8 @@ async def _make_key(store: "Store") -> None:
 async def _create_token(
     store: "Store", known: "Sequence[Token]", owner: int | None
 ) -> "Secret | None":
-    """A plain token in place of a lost one; none if somebody ended it."""
+    """A plain token that may use tools, in place of a lost one; none if somebody ended it."""
+    from carnet.core.people.permissions import EVERY_TOOL
     from carnet.ports.trust.trust import NewToken
     from carnet.runtime.system import SystemClock
 
@@ -239,7 +240,8 @@ async def _create_token(
     if starters and not any(token.is_live(now) for token in starters):
         return None
     await store.tokens.revoke(STARTER, now)
-    _, secret = await store.tokens.create(NewToken(name=STARTER, scopes=PLAIN, person=owner), now)
+    made = NewToken(name=STARTER, scopes=PLAIN | {EVERY_TOOL}, person=owner)
+    _, secret = await store.tokens.create(made, now)
     return secret
 
 

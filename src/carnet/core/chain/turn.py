@@ -6,11 +6,13 @@ Law 2. States change along `TRANSITIONS` and in no other way.
 Law 3. What a repeat gets is decided by `on_repeat` alone.
 """
 
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
 from carnet.core.people.identity import Account
+
+IN_PROCESS: Final = "agent:"  # how the name of an actor in process begins
 
 TurnState = Literal["queued", "running", "waiting", "done", "failed", "unknown"]
 

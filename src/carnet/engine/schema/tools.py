@@ -119,44 +119,53 @@ class _FormSink:
 
 
 class FormReader:
-    """Reads one answer, in pieces."""
+    """Reads one answer, in pieces. However they are cut, its time grows as the answer does."""
 
-    __slots__ = ("_rest", "_state")
+    __slots__ = ("_pieces", "_rest", "_state")
 
     def __init__(self) -> None:
-        self._rest = ""  # what has come and is not read
+        self._pieces: list[str] = []  # of what has come, until it is known to be an answer
+        self._rest = ""  # what has come of that and is not read
         self._state: Literal["open", "answer", "text", "other", "over"] = "open"
 
     def feed(self, piece: str) -> str:
         """The text in it that can be shown."""
-        self._rest += piece
-        if self._state == "open":
-            self._open()
-        if self._state == "answer":
-            return self._inside()
-        if self._state == "text":
-            text, self._rest = self._rest, ""
-            return text
+        match self._state:
+            case "open":
+                return self._open(piece)
+            case "answer":
+                self._rest += piece
+                return self._inside()
+            case "text":
+                return piece
+            case "other":
+                self._pieces.append(piece)
         return ""
 
     def close(self, *, is_whole: bool) -> ToolCall | str:
         """What is left: a call, or text."""
         if self._state not in {"open", "other"}:
             return ""
-        call = read_form(self._rest)
+        whole = "".join(self._pieces)
+        call = read_form(whole)
         if call is None:
-            return self._rest if is_whole else ""
+            return whole if is_whole else ""
         return call
 
-    def _open(self) -> None:
-        """Find out what it is."""
-        found = _OPENING.match(self._rest)
+    def _open(self, piece: str) -> str:
+        """Find out what it is; the text in it that can be shown."""
+        self._pieces.append(piece)
+        if not piece.strip():  # some models write blanks without an end
+            return ""
+        whole = "".join(self._pieces)
+        found = _OPENING.match(whole)
         if found:
-            self._state, self._rest = "answer", self._rest[found.end() :]
-        elif f'{{"{ANSWER}":"'.startswith(_SPACES.sub("", self._rest)):
-            return
-        else:
-            self._state = "other" if self._rest.lstrip().startswith("{") else "text"
+            self._state, self._rest = "answer", whole[found.end() :]
+            return self._inside()
+        if f'{{"{ANSWER}":"'.startswith(_SPACES.sub("", whole)):
+            return ""
+        self._state = "other" if whole.lstrip().startswith("{") else "text"
+        return whole if self._state == "text" else ""
 
     def _inside(self) -> str:
         """What has come of an answer that is a string."""

@@ -7,6 +7,7 @@ Law 2. It depends on the question and the tools alone, so that a turn that runs 
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from carnet.core.messages.parameters import Tool
@@ -15,6 +16,9 @@ from carnet.ports.engine.tools import LoopTool
 FIND_TOOLS: Final = "find_tools"
 MOST_FOUND: Final = 10
 MOST_WORDS: Final = 32  # of one question
+MOST_QUESTION: Final = 4_000  # characters of it
+MOST_LOOKED: Final = 32  # questions of a conversation that are looked for again, the newest
+MOST_REMEMBERED: Final = 1024  # texts of tools whose words are
 NOTHING_FOUND: Final = "No tool was found. Try other words."
 
 DEFINITION: Final = Tool(
@@ -34,8 +38,10 @@ _IN_NAME: Final = 3  # what a word in a name counts, against one in a descriptio
 def matching(tools: Sequence[LoopTool], arguments: Mapping[str, Any]) -> list[LoopTool]:
     """Those that fit a question best, at most `MOST_FOUND`; the order of equals is kept."""
     query = arguments.get("query")
-    words = _words(query)[:MOST_WORDS] if isinstance(query, str) else []
-    scored = [(_score(tool, set(words)), tool) for tool in tools]
+    if not isinstance(query, str):
+        return []
+    words = frozenset(_words(query[:MOST_QUESTION])[:MOST_WORDS])
+    scored = [(_score(tool, words), tool) for tool in tools]
     fitting = [(score, tool) for score, tool in scored if score]
     fitting.sort(key=lambda each: -each[0])
     return [tool for _, tool in fitting[:MOST_FOUND]]
@@ -49,9 +55,15 @@ def words_of_found(tools: Sequence[LoopTool]) -> object:
     return {"tools": [{"name": each.name, "description": each.description} for each in definitions]}
 
 
-def _score(tool: LoopTool, words: set[str]) -> int:
-    name, description = _words(tool.definition.name), _words(tool.definition.description)
-    return _IN_NAME * len(words & set(name)) + len(words & set(description))
+def _score(tool: LoopTool, words: frozenset[str]) -> int:
+    name, description = tool.definition.name, tool.definition.description
+    return _IN_NAME * len(words & _words_of(name)) + len(words & _words_of(description))
+
+
+@lru_cache(MOST_REMEMBERED)
+def _words_of(text: str) -> frozenset[str]:
+    """The words of a tool, which are the same for every question."""
+    return frozenset(_words(text))
 
 
 def _words(text: str) -> list[str]:

@@ -9,11 +9,18 @@ Law 2. How it is to answer has the names of chat completions (`core.messages.par
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from carnet.core.messages.events import Done, Message
 from carnet.core.messages.output import Sink
 from carnet.core.messages.parameters import Tool
+
+
+class Recall(Struct):
+    """What a turn knows of what its model could no longer read: kept from one ask to the next."""
+
+    count: int = 0  # messages that are summed up
+    text: str = ""  # in which words
 
 
 class ModelAsk(Struct, frozen=True, kw_only=True):
@@ -24,6 +31,7 @@ class ModelAsk(Struct, frozen=True, kw_only=True):
     schema: dict[str, Any] | None = None  # of the JSON that the answer is to be
     parameters: Mapping[str, Any] = {}  # how to answer: temperature, tool_choice and so on
     correlation: str = ""  # the name of the request that it is asked for
+    recall: Recall = field(default_factory=Recall)  # of the turn that it is asked in
 
 
 class LanguageModel(Protocol):

@@ -14,7 +14,6 @@ from carnet.core.people.identity import Account
 
 # For whom this is read: reads are fair between callers. None is the gateway itself.
 READER: Final[ContextVar[str | None]] = ContextVar("carnet_reader", default=None)
-IN_PROCESS: Final = "agent:"  # how the name of an actor in process begins
 STRANGER: Final = ""  # whoever has shown nothing of itself
 
 

@@ -12,6 +12,7 @@ Law 6. Where others have called it, it is told at which hop of their chain it st
        last one it calls nobody, whatever a model says.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -34,6 +35,9 @@ from carnet.wire.dialects.openai.members import Passing
 from carnet.wire.dialects.policy import own_id
 from carnet.wire.grammar import json
 from carnet.wire.stamps.mentionable import AgentChain, render_agent_chain
+
+LARGE_CHARACTERS: Final = 65_536  # of a request that is read beside the event loop
+CALL_CHARACTERS: Final = 128  # that the form of a tool call is counted as
 
 _OF_TOKEN: Final = "token:"  # noqa: S105  what the names of those begin with
 
@@ -73,7 +77,7 @@ class EngineAgent:
             return kept.do(kept.take_place(name), name, act, (), {})
 
         turn = LoopTurn(
-            request=self._request(call),
+            request=await self._read(call),
             actor=actor_of(call.caller, self._people),
             name=call.carnet.turn,
             resolved=ResolvedCalls(call),
@@ -89,6 +93,12 @@ class EngineAgent:
         finally:
             visit.close()
         return visit.whole(end) if isinstance(end, Waiting) else end
+
+    async def _read(self, call: Call) -> EngineRequest:
+        """What is asked; much is written and read beside the event loop."""
+        if _length(call.ask) <= LARGE_CHARACTERS:
+            return self._request(call)
+        return await asyncio.to_thread(self._request, call)
 
     def _request(self, call: Call) -> EngineRequest:
         """What is asked, in the form of the contract; InvalidRequest for what it cannot carry."""
@@ -145,6 +155,18 @@ def _name_of(caller: Caller, people: People | None) -> str:
             return person.name
     name = caller.actor.name
     return f"service:{name.removeprefix(_OF_TOKEN)}" if name.startswith(_OF_TOKEN) else name
+
+
+def _length(ask: Ask) -> int:
+    """How much there is to read, about; what is no text may be anything."""
+    if not ask.messages:
+        text = (ask.payload or {}).get("text")
+        return len(text) if isinstance(text, str) else LARGE_CHARACTERS + 1
+    return sum(
+        sum([len(part) for part in message.parts if isinstance(part, str)])
+        + sum([len(call.arguments) + CALL_CHARACTERS for call in message.tool_calls])
+        for message in ask.messages
+    )
 
 
 def _messages(ask: Ask) -> tuple[Message, ...]:

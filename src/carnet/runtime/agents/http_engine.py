@@ -15,7 +15,7 @@ Law 5. The calls of a part that was kept are made again when it is shown again, 
 """
 
 import math
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -40,7 +40,7 @@ from carnet.ports.engine.calls import AgentAsk, AgentCalls, CalleeWaits
 from carnet.ports.engine.loop import LoopTurn
 from carnet.ports.trust.keys import SigningKeys
 from carnet.ports.world.clock import Clock, Ids
-from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, Outbound
+from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, NotSent, Outbound
 from carnet.runtime.peers.answer_reader import JSON, SSE, read_some, read_stream
 from carnet.runtime.visit.pulled import pulled
 from carnet.wire.dialects.engine_chat.bearer import MOST_BYTES, TurnBearer, write_bearer
@@ -150,7 +150,7 @@ class HttpEngine:
             secrets={"authorization": bearer},
             bounds=Bounds(total_seconds=self._address.seconds),
         )
-        with self._streams.opened(id, turn):
+        with self._streams.opened(id, turn), _named_missing():
             async with self._http.send(outbound) as answer:
                 if answer.status != _OK:
                     raise await _refusal(answer)
@@ -172,6 +172,17 @@ class HttpEngine:
         if len(written) > MOST_BYTES:
             raise ProviderError("what was answered is longer than a bearer may be")
         return written
+
+
+@contextmanager
+def _named_missing() -> Iterator[None]:
+    """Say in the log what is not there, and how it is started."""
+    try:
+        yield
+    except ProviderUnavailable as error:
+        if isinstance(error.__cause__, NotSent):
+            error.detail = f"no engine at [engine] listen; start it: carnet engine; {error.detail}"
+        raise
 
 
 class _Part(Struct, frozen=True):
@@ -215,8 +226,11 @@ class _Asking:
 
     async def _read(self, messages: tuple[Message, ...], named: dict[str, Resolution]) -> _Part:
         if self._stream is None:
+            used = self._sink.usage
             self._stream = pulled(
-                lambda sink: self._engine.stream(self._turn, messages, named, sink)
+                lambda sink: self._engine.stream(
+                    self._turn, messages, named, _CountedSink(sink, used)
+                )
             )
         calls = self._turn.calls
         before = 0 if calls is None else len(calls.made)
@@ -235,9 +249,6 @@ class _Asking:
             match event:
                 case Done() | Waiting():
                     return Transcript(tuple(events), event)
-                case Usage():
-                    self._sink.usage(event)
-                    continue
                 case ToolCall():
                     waiting.add(event.id)
                 case ToolResult():
@@ -257,6 +268,16 @@ class _Asking:
             if self._turn.calls is not None:
                 with suppress(CarnetError, CalleeWaits):
                     await self._turn.calls.ask_agent(ask)
+
+
+class _CountedSink:
+    """Passes on what a loop says; what it used is counted at once, also where nobody reads on."""
+
+    __slots__ = ("usage", "write")
+
+    def __init__(self, sink: Sink, used: Callable[[Usage], None]) -> None:
+        self.write = sink.write
+        self.usage = used
 
 
 _GO_ON: Final = Resolution(outcome="accepted")  # of a call that its callee may be asked for again

@@ -16,8 +16,10 @@ import difflib
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Final, NoReturn
+
+from msgspec.structs import replace
 
 from carnet.core.call import Ask, Call
 from carnet.core.messages.events import (
@@ -37,15 +39,13 @@ from carnet.core.people.identity import CHAT
 from carnet.errors import AgentFailed, CarnetError, Declined, InvalidJson, SkillNotFound
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import FORWARD_USER
-from carnet.ports.calls.steps import Progress, Steps
-from carnet.ports.engine.model import LanguageModel
 from carnet.ports.trust.schemas import Schemas
 from carnet.runtime.skills import schemas as compiled
 from carnet.runtime.skills.definition import Chunks, Definition, as_event, define
 from carnet.runtime.skills.function import SkillFunction
 from carnet.runtime.stream import closing
 from carnet.runtime.threads import Threads
-from carnet.runtime.visit.means import VisitMeans
+from carnet.runtime.visit.means import NO_MEANS, VisitMeans
 from carnet.runtime.visit.visit import Visit
 from carnet.wire import travel
 from carnet.wire.grammar import json
@@ -76,14 +76,11 @@ class Native:
         last_depth: int,
         auth_source: str = FORWARD_USER,
         schemas: Schemas | None = None,
-        steps: Steps | None = None,
-        progress: Progress | None = None,
-        models: Mapping[str, LanguageModel] | None = None,
+        means: VisitMeans = NO_MEANS,
     ) -> None:
         """`dispatch` carries its calls to others; `auth_source` says who pays for them.
 
-        `steps` keeps what it does, `progress` is told how far its tasks are, and it may ask
-        `models`.
+        `means` are what it works with; threads it has of its own.
         """
         self._definition = define(agent, getattr(agent, "__name__", "agent"))
         self._dispatch = dispatch
@@ -91,9 +88,7 @@ class Native:
         self._auth_source = auth_source
         self._schemas = schemas or compiled.CompiledSchemas()
         self._threads = Threads()
-        self._means = VisitMeans(
-            steps=steps, progress=progress, threads=self._threads, models=models or {}
-        )
+        self._means = replace(means, threads=self._threads)
         self._forks = _forks
         self._chats_here = self._definition.kind in {"async", "stream"}  # on the event loop
 
@@ -106,12 +101,12 @@ class Native:
                 await visit.waiting(None)
         except (CarnetError, asyncio.CancelledError, GeneratorExit):
             raise
-        except BaseException as error:  # noqa: BLE001  the user's code may raise anything
+        except BaseException as error:
             if _forks != self._forks:
                 _end_child(error)
             waiting = await visit.waiting(error)
             if waiting is None:
-                raise _blamed(error, call) from None
+                raise blamed(error, call) from error
             end = waiting
         finally:
             visit.close()
@@ -211,7 +206,7 @@ def _end_child(error: BaseException) -> NoReturn:
     os._exit(code if isinstance(code, int) else int(code is not None))
 
 
-def _blamed(error: BaseException, call: Call) -> AgentFailed:
+def blamed(error: BaseException, call: Call) -> AgentFailed:
     """What the caller is told; the text of the user's error is for our log alone."""
     carnet = call.carnet
     extra = {"run": carnet.run, "turn": carnet.turn, "agent": call.agent}

@@ -9,14 +9,19 @@ Law 2. What goes wrong is an error of ours with a code, and its `next_step` as a
 Law 3. What a call asks for is an error with `interrupts`; `answer` sends the call once more with
        the answer, under the same name, so that the agent goes on.
 Law 4. Connections are kept and used again, for as long as the client is open.
+Law 5. A call that is made while a request is answered, behind `carnet.Middleware`, goes on with the
+       chain of that request; see `runtime.client.chain`.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from copy import copy
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
+from urllib.parse import urlsplit
 
 from msgspec import Struct, structs
 
@@ -25,14 +30,15 @@ from carnet.core.messages.events import Data, Event, Text, Waiting
 from carnet.core.messages.interrupt import Interrupt
 from carnet.core.people.address import AGENT, is_agent_uri, is_handle, parse_agent_uri, parse_handle
 from carnet.core.people.identity import Result, Secret
-from carnet.errors import CarnetError, UsageInvalid
+from carnet.errors import CarnetError, ProviderTimeout, UsageInvalid
 from carnet.ports.world.http_client import Bounds
 from carnet.runtime.agents.samvad_peer import as_text, text_field, text_skill
+from carnet.runtime.client.chain import CHAIN, check_auth
 from carnet.runtime.client.key import ClientKey, load_key
 from carnet.runtime.client.tasks import Task, advised, answered
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.cards import CARD_PATH, Site
-from carnet.runtime.peers.samvad_client import SamvadClient
+from carnet.runtime.peers.samvad_client import RecipientClient, SamvadClient
 from carnet.runtime.peers.samvad_request import Recipient, SamvadRequest
 from carnet.runtime.peers.samvad_tasks import SamvadTasks
 from carnet.runtime.stream import closing
@@ -52,6 +58,7 @@ class _Within(Struct, frozen=True, kw_only=True):
     parent_span_id: str | None = None
     token: Secret | None = None
     delegation: str | None = None
+    auth: str | None = None  # who pays for what is called for a request
 
 
 class Client:
@@ -62,6 +69,8 @@ class Client:
         clock, ids = SystemClock(), SystemIds()
         self.key = key
         self.sender = sender
+        self.url = recipient.site.url
+        self._speaker = _name_at(self.url)
         self._ids = ids
         self._within = within
         self._http = EgressClient()
@@ -69,6 +78,16 @@ class Client:
         self._client = self._samvad.to(recipient)
         self._tasks = SamvadTasks(self._client)
         self._asked: Memo[str, SamvadRequest] = Memo(MOST_ASKED)  # by the secret of the question
+
+    @property
+    def recipient(self) -> RecipientClient:
+        """What sends its requests, for whoever calls it in other words."""
+        return self._client
+
+    @property
+    def token(self) -> Secret | None:
+        """What the agent knows us by, beside our signature."""
+        return self._within.token
 
     async def card(self) -> samvad.Card:
         """What the agent says about itself: its id, its skills, its keys."""
@@ -107,7 +126,8 @@ class Client:
         """The result of a request, which without an answer is the `plain` one."""
         with advised():
             answer = CollectedAnswer()
-            end = await self._client.run(request, answer)
+            async with _in_time():
+                end = await self._client.run(request, answer)
             if isinstance(end, Waiting):
                 raise self._waits(end, plain)
             return samvad.result_of(answer.events)
@@ -127,7 +147,7 @@ class Client:
         events: list[Event] = []
         with advised():
             async with closing(pulled(partial(self._client.run, request))) as coming:
-                async for event in coming:
+                async for event in _each_in_time(coming):
                     if isinstance(event, Text | Data):
                         yield event
                     elif isinstance(event, Waiting):
@@ -160,7 +180,8 @@ class Client:
         if delegation is not None:
             request = structs.replace(request, delegation=delegation)
         with advised():
-            begun = await self._tasks.begin(request)
+            async with _in_time():
+                begun = await self._tasks.begin(request)
         secret = begun.webhook_secret
         return Task(self._tasks, begun.id, webhook_secret=secret, request=request)
 
@@ -218,7 +239,7 @@ class Client:
 
     def _request(self, skill: str, payload: dict[str, Any], *, stream: bool) -> SamvadRequest:
         within = self._within
-        return SamvadRequest(
+        request = SamvadRequest(
             skill=skill,
             payload=payload,
             stream=stream,
@@ -228,6 +249,40 @@ class Client:
             auth=within.token,
             delegation=within.delegation,
         )
+        chain = CHAIN.get()
+        if chain is None:
+            return request
+        made = chain.next_call(self._speaker, auth=within.auth, run=within.trace_id)
+        return structs.replace(
+            request,
+            trace_id=made.carnet.run,
+            span_id=made.carnet.turn,
+            parent_span_id=made.carnet.parent_turn,
+            headers=made.headers,
+            secrets=made.secrets,
+            carnet=made.carnet,
+        )
+
+
+@asynccontextmanager
+async def _in_time() -> AsyncIterator[None]:
+    """Within the time that is left of the request that is being answered, if there is one."""
+    chain = CHAIN.get()
+    try:
+        async with asyncio.timeout(None if chain is None else chain.seconds_left()):
+            yield
+    except TimeoutError:
+        raise ProviderTimeout("the time of the request is over") from None
+
+
+async def _each_in_time(coming: AsyncIterator[Event]) -> AsyncIterator[Event]:
+    """Events, each waited for no longer than there is time."""
+    while True:
+        async with _in_time():
+            event = await anext(coming, None)
+        if event is None:
+            return
+        yield event
 
 
 def connect(
@@ -239,6 +294,7 @@ def connect(
     sender: str | None = None,
     identity: str | None = None,
     timeout: float = SECONDS,
+    auth: str | None = None,
 ) -> Client:
     """Call an agent of the signed dialect from here.
 
@@ -251,7 +307,12 @@ def connect(
         sender: Our identity; by default `agent://client-` and the name of the key.
         identity: Who is expected at a URL whose host does not say it.
         timeout: Seconds that one call may take.
+        auth: Who pays for calls that are made while a request is answered which came with the
+            credential of its payer (`carnet.Middleware`): "forward-user" lists the agent, and the
+            credential is sent to it; "agent-owned" does not, and we pay. Without it such a call is
+            refused.
     """
+    check_auth(auth)
     signer = key if isinstance(key, ClientKey) else load_key(key)
     url, expected = read_address(address)
     recipient = Recipient(
@@ -259,7 +320,9 @@ def connect(
         identities=frozenset(filter(None, (expected, identity))),
         bounds=Bounds(total_seconds=timeout, first_byte_seconds=min(120.0, timeout)),
     )
-    within = _Within(token=None if token is None else _secret(token), delegation=delegation)
+    within = _Within(
+        token=None if token is None else _secret(token), delegation=delegation, auth=auth
+    )
     return Client(recipient, signer, sender or f"{AGENT}client-{signer.kid}", within)
 
 
@@ -277,6 +340,12 @@ def read_address(address: str) -> tuple[str, str | None]:
         reason=f"'{address}' is no address of an agent elsewhere.",
         fix="Give agent://host, @name@domain, or an http(s) URL.",
     )
+
+
+def _name_at(url: str) -> str:
+    """The name of the agent at a URL, as far as that says it."""
+    parts = urlsplit(url)
+    return parts.path.rpartition("/")[2] or (parts.hostname or "").partition(".")[0]
 
 
 def _secret(token: str | Secret) -> Secret:

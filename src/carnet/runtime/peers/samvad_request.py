@@ -4,6 +4,8 @@ Law 1. It goes to the address that the operator wrote down, wherever a card poin
 Law 2. It is addressed to the agent that is expected there. A card that names somebody else is not
        believed: what we sign for one would else run at another.
 Law 3. Every request has a nonce and a time of its own; the trace and the span stay.
+Law 4. A travel document is that of an organisation. A client has none: the stamps of its requests
+       stand under its signature, in our own profile.
 """
 
 from collections.abc import Mapping
@@ -14,11 +16,11 @@ from urllib.parse import urlsplit
 from msgspec import Struct, structs
 
 from carnet.core.chain.carnet import Carnet
-from carnet.core.people.address import AGENT
+from carnet.core.people.address import AGENT, check_domain
 from carnet.core.people.delegation import Delegation
 from carnet.core.people.identity import Account, Mode, Secret
 from carnet.core.people.proof import Spending
-from carnet.errors import PeerAgentNotFound
+from carnet.errors import AddressInvalid, PeerAgentNotFound
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Bounds, Outbound
 from carnet.runtime.peers.answer_reader import JSON, SSE
@@ -121,6 +123,15 @@ def _is_this_machine(host: str) -> bool:
         return host == "localhost"
 
 
+def _is_domain(name: str) -> bool:
+    """Whether an identity is that of an organisation; that of a client is one word."""
+    try:
+        check_domain(name)
+    except AddressInvalid:
+        return False
+    return True
+
+
 class RequestWriter:
     """Writes and signs the requests to one agent."""
 
@@ -142,6 +153,7 @@ class RequestWriter:
         self._clock = clock
         self._ids = ids
         self._delegating = Delegating(signing, sender=sender, clock=clock, ids=ids)
+        self._speaks_for_domain = _is_domain(sender.removeprefix(AGENT))
         self._checked: samvad.Card | None = None  # the card that was found to be the right one
 
     async def card(self) -> samvad.Card:
@@ -179,6 +191,8 @@ class RequestWriter:
             bounds=self._recipient.bounds,
         )
         if form == "carnet" and request.carnet is not None:
+            if not self._speaks_for_domain:  # nobody would believe a document of it
+                return self._signing.sign_whole(plain)
             return self._signing.sign_carnet(
                 plain,
                 request.carnet,

@@ -8,10 +8,12 @@ Law 2. A value does not become an option: an argument that begins with one is re
        begin with `-`, unless `--` stands before it.
 Law 3. An argument is left out where none of its values is given.
 Law 4. Values that do not fit are refused before anything is started, by field and rule.
-Law 5. An exit code other than 0 is a failure that the model is told, with what the program said of
+Law 5. So many run at once, and of them a part for each whom they run for; the others wait.
+Law 6. An exit code other than 0 is a failure that the model is told, with what the program said of
        it. A program that cannot be started cannot be used.
 """
 
+import errno
 from collections.abc import Mapping
 from string import Formatter
 from typing import Any, Final
@@ -23,11 +25,15 @@ from carnet.errors import ConfigInvalid, ToolUnusable
 from carnet.ports.engine.tools import ToolFailed, ToolUse
 from carnet.runtime.skills.schemas import CompiledSchemas
 from carnet.runtime.skills.types import OBJECT
-from carnet.runtime.tools.process import Launch, ended, running
+from carnet.runtime.tools.process import Ended, Launch, ended, running
+from carnet.runtime.tools.room import FairRoom
 from carnet.wire.grammar import json
 
 MOST_OUTPUT: Final = 256 * 1024  # bytes of each stream that are kept
 MOST_ERRORS: Final = 4_000  # characters of what a program says of its failure
+MOST_PROCESSES: Final = 32  # of one tool that run at once
+MOST_OF_ONE: Final = 8  # of them for one actor
+TOO_LONG: Final = "The values are longer than a program can be given."
 TEXT: Final = {"type": "string"}
 CORRELATION: Final = "CARNET_CORRELATION_ID"  # the variable with the name of the request
 
@@ -70,6 +76,7 @@ class CommandTool:
 
     def __init__(self, launch: Launch, template: Template, schema: dict[str, Any]) -> None:
         """`launch` names the program alone; ConfigInvalid for a schema that is none."""
+        self._room = FairRoom(MOST_PROCESSES, each=MOST_OF_ONE)
         self._launch = launch
         self._template = template
         self._skill = Skill(
@@ -94,16 +101,22 @@ class CommandTool:
             program=(*self._launch.program, *program[1:]),
             environment={**self._launch.environment, CORRELATION: use.correlation},
         )
-        try:
-            async with running(launch, limit=MOST_OUTPUT, has_input=False) as process:
-                end = await ended(process, most=MOST_OUTPUT)
-        except OSError as error:
-            raise ToolUnusable(f"{self._launch.program[0]} cannot be started: {error}") from None
+        async with self._room.place(use.actor.id):
+            end = await self._run(launch)
         output = end.output.decode(errors="replace")
         if end.code:
             words = end.errors.decode(errors="replace").strip() or output.strip()
             raise ToolFailed(f"It ended with exit code {end.code}. {words[:MOST_ERRORS]}".strip())
         return output
+
+    async def _run(self, launch: Launch) -> Ended:
+        try:
+            async with running(launch, limit=MOST_OUTPUT, has_input=False) as process:
+                return await ended(process, most=MOST_OUTPUT)
+        except OSError as error:
+            if error.errno == errno.E2BIG:
+                raise ToolFailed(TOO_LONG) from None
+            raise ToolUnusable(f"{self._launch.program[0]} cannot be started: {error}") from None
 
 
 def schema_of(template: Template, given: dict[str, Any] | None, *, key: str) -> dict[str, Any]:

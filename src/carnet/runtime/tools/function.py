@@ -5,19 +5,22 @@
 
 Law 1. What a model is told of it comes from the function: its name, its docstring, its signature.
 Law 2. Arguments that do not fit are refused before it is called, by field and rule, for the model.
-Law 3. A plain function runs in a thread, never on the event loop.
+Law 3. A plain function runs in a thread, never on the event loop. Nobody has all of its threads.
 Law 4. What it gives is text, or is written as JSON.
 """
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from carnet.core.messages.parameters import Tool
 from carnet.ports.engine.tools import ToolUse
 from carnet.runtime.skills.function import SkillFunction
 from carnet.runtime.skills.types import plain
-from carnet.runtime.threads import Threads
+from carnet.runtime.threads import MOST_AT_ONCE, Threads
+from carnet.runtime.tools.room import FairRoom
+
+MOST_OF_ONE: Final = 16  # threads of one function for one actor
 
 
 class FunctionTool:
@@ -37,6 +40,7 @@ class FunctionTool:
         words = inspect.getdoc(function) or ""
         self.definition = Tool(name, words, self._function.input.schema)
         self._threads = Threads()
+        self._room = FairRoom(MOST_AT_ONCE, each=MOST_OF_ONE)
 
     async def __call__(self, use: ToolUse, /) -> object:
         """Call it with what the model gave."""
@@ -45,6 +49,7 @@ class FunctionTool:
         if function.kind == "async":
             value = await function.function(**arguments)
         else:
-            value = await self._threads.run(function.function, **arguments)
+            async with self._room.place(use.actor.id):
+                value = await self._threads.run(function.function, **arguments)
             value = await value if inspect.isawaitable(value) else value
         return value if isinstance(value, str) else plain(value)

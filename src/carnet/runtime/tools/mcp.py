@@ -7,10 +7,13 @@ Law 1. A server runs from the first use of it until we end, whoever uses it. One
        knows what came of it, and the model is told.
 Law 2. A server that cannot be started is tried again after `PAUSE_SECONDS` at the earliest, and
        whoever needs it meanwhile is refused at once: `ToolUnusable`.
+       One that does not tell its tools in the time of a use is ended: something holds it for all.
 Law 3. Its tools are named after it, `SERVER_tool`, in signs that every model takes. Of two that
        would have one name the first counts.
 Law 4. Whatever it says of its tools is bounded, and a description is words for a model. That a tool
        changes nothing is believed where the operator says so.
+Law 5. Nobody has all of the calls that it is asked at once. One at a time asks for its tools:
+       whoever has a list waits a moment for a new one, and goes on with the old one.
 """
 
 import asyncio
@@ -28,16 +31,22 @@ from msgspec.structs import replace
 from carnet.core.messages.parameters import Tool
 from carnet.errors import ToolUnusable
 from carnet.ports.engine.tools import LoopTool, ToolFailed, ToolUse
+from carnet.runtime.tools.room import FairRoom
+from carnet.wire.grammar import json
 
 logger = logging.getLogger("carnet.engine")
 
 START_SECONDS: Final = 60.0  # for a server to start and to tell its tools
 PAUSE_SECONDS: Final = 30.0  # before one that could not be started is tried again
 FRESH_SECONDS: Final = 60.0  # after which its tools are asked for again
+LIST_SECONDS: Final = 2.0  # that somebody who has a list waits for another
+MOST_CALLS: Final = 64  # of one server, that wait for its answers
+MOST_OF_ONE: Final = 16  # of them for one actor
 MOST_TOOLS: Final = 256  # of one server
 MOST_PAGES: Final = 64  # in which it tells them
 MOST_DESCRIPTION: Final = 4_000  # characters
 MOST_NAME: Final = 64
+MOST_PARAMETERS: Final = 32_768  # bytes of the schema of a tool, which every model is sent
 
 LOST: Final = "The server of this tool ended before it answered. It may be used again."
 
@@ -100,6 +109,7 @@ class McpServer:
             ask_before: Names of tools that somebody must approve before each use.
             trusts: Whether it is believed what changes nothing.
         """
+        self._room = FairRoom(MOST_CALLS, each=MOST_OF_ONE)
         self._name = name
         self._connect = connect
         self._rules = rules
@@ -109,28 +119,64 @@ class McpServer:
         self._keeping: set[asyncio.Task[None]] = set()  # the last of them holds it open
         self._ready: asyncio.Future[ServerSession] | None = None
         self._listed: list[LoopTool] | None = None
-        self._listed_at = 0.0
+        self._listing: asyncio.Task[None] | None = None
+        self._listed_at = 0.0  # when its tools were asked for last
+        self._is_held = False  # it did not answer then
+        self._failure = "it has not answered"  # that of the last time
         self._refused_until = 0.0
 
     async def tools(self) -> Sequence[LoopTool]:
         """Those that it has, or had when it last answered; ToolUnusable where it never did."""
-        now = asyncio.get_running_loop().time()
-        is_fresh = self._listed is not None and now - self._listed_at < FRESH_SECONDS
-        if not is_fresh:
-            try:
-                async with asyncio.timeout(START_SECONDS):
-                    found = await (await self._session()).tools()
-            except (ToolUnusable, ServerLost, ToolFailed, TimeoutError) as error:
-                if self._listed is None:
-                    raise ToolUnusable(f"the server of {self._name}: {error}") from None
-                logger.warning("tools are not fresh", extra={"tool": self._name})
-            else:
-                self._listed = list(self._tools(found))
-            self._listed_at = now
-        return self._listed or ()
+        listing = self._asked()
+        if listing is not None:
+            seconds = None if self._listed is None else LIST_SECONDS
+            await asyncio.wait({listing}, timeout=seconds)
+            if listing.done() and not listing.cancelled():
+                listing.result()  # what nobody has foreseen
+        if self._listed is None:
+            raise ToolUnusable(f"the server of {self._name}: {self._failure}")
+        return self._listed
+
+    def _asked(self) -> "asyncio.Task[None] | None":
+        """What asks for its tools, for who is to wait for it."""
+        loop = asyncio.get_running_loop()
+        if self._listing is not None:
+            return self._listing if self._listed is None else None
+        fresh = PAUSE_SECONDS if self._is_held else FRESH_SECONDS
+        is_known = self._is_held or self._listed is not None
+        if is_known and loop.time() - self._listed_at < fresh:
+            return None
+        # In a context of its own: others wait for it as well.
+        self._listing = loop.create_task(self._list(), context=contextvars.Context())
+        return self._listing
+
+    async def _list(self) -> None:
+        self._is_held = False
+        try:
+            async with asyncio.timeout(max(START_SECONDS, self._rules.seconds)):
+                found = await (await self._session()).tools()
+            self._listed = list(self._tools(found))
+        except (ToolUnusable, ServerLost, ToolFailed) as error:
+            self._fail(f"{error}")
+        except TimeoutError:
+            self._is_held = True
+            self._fail("it does not answer")
+            await self._end()
+        finally:
+            self._listing = None
+            self._listed_at = asyncio.get_running_loop().time()
+
+    def _fail(self, words: str) -> None:
+        self._failure = words
+        logger.warning("tools are not fresh", extra={"tool": self._name, "detail": words})
 
     async def close(self) -> None:
         """End it."""
+        if self._listing is not None:
+            self._listing.cancel()
+        await self._end()
+
+    async def _end(self) -> None:
         self._ready = None
         for task in list(self._keeping):
             task.cancel()
@@ -148,6 +194,9 @@ class McpServer:
             if name in names:
                 logger.warning("two tools have one name", extra={"tool": name})
                 continue
+            if not _is_short(tool.parameters):
+                logger.warning("parameters of a tool are too long", extra={"tool": name})
+                continue
             names.add(name)
             rules = self._rules
             yield replace(
@@ -160,12 +209,13 @@ class McpServer:
             )
 
     async def _use(self, name: str, use: ToolUse, /) -> object:
-        session = await self._session()
-        try:
-            return await session.call(name, use.arguments, use.correlation)
-        except ServerLost as lost:
-            logger.warning("server lost", extra={"tool": self._name, "detail": str(lost)})
-            raise ToolFailed(LOST) from None
+        async with self._room.place(use.actor.id):
+            session = await self._session()
+            try:
+                return await session.call(name, use.arguments, use.correlation)
+            except ServerLost as lost:
+                logger.warning("server lost", extra={"tool": self._name, "detail": str(lost)})
+                raise ToolFailed(LOST) from None
 
     # ------------------------------------------------------------------ its life
 
@@ -201,6 +251,14 @@ class McpServer:
                 ready.exception()  # whoever waits is told; nobody may be left
         detail = f"{type(error).__name__}: {error}" if error is not None else None
         logger.warning("server ended", extra={"tool": self._name, "detail": detail})
+
+
+def _is_short(parameters: dict[str, Any]) -> bool:
+    """Whether models can be sent it: not much, and nothing that JSON has no word for."""
+    try:
+        return len(json.write(parameters)) <= MOST_PARAMETERS
+    except (ValueError, OverflowError, RecursionError):
+        return False
 
 
 def _unusable(name: str, error: BaseException | None) -> ToolUnusable:

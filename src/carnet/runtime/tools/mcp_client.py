@@ -4,7 +4,8 @@ It is an extra (`carnet[mcp]`), and imported where a server is configured: it ta
 
 Law 1. A server over HTTP is asked through our own HTTP client, which judges addresses, follows no
        redirect and bounds what comes; the package opens no connection of its own (ADR 14).
-Law 2. A server in a process has pipes and nothing else, and a line of it has a greatest length.
+Law 2. A server in a process has pipes and nothing else, and a line of it has a greatest length. How
+       many values a message has is bounded in both ways (`runtime.tools.messages`).
 Law 3. One request that fails costs no other one on the same server.
 Law 4. What a server asks of us (a model, a person, files) it is not given.
 """
@@ -12,7 +13,7 @@ Law 4. What a server asks of us (a model, a person, files) it is not given.
 import asyncio
 import logging
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Final
 
@@ -30,6 +31,7 @@ from carnet.errors import CarnetError, EgressRefused, ToolUnusable
 from carnet.ports.engine.tools import ToolFailed
 from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, NotSent, Outbound
 from carnet.runtime.tools.mcp import MOST_PAGES, MOST_TOOLS, ServerLost, ServerTool
+from carnet.runtime.tools.messages import TooMuch, WholeLines, lines_of
 from carnet.runtime.tools.process import Launch, leave, running
 from carnet.version import __version__
 from carnet.wire.grammar import json
@@ -42,9 +44,14 @@ MOST_ERROR_LINE: Final = 1_000  # characters of a line that a server writes besi
 
 CORRELATION: Final = "carnet/correlation_id"  # beside a call: the name of the request
 
+NO_ANSWER: Final = "The server of this tool gave what is not an answer."
+
 _INFO: Final = types.Implementation(name="carnet", version=__version__)
 _NOT_SENT: Final = -32_098  # a code of ours: a request that never left
-_SHOWN: Final = ("content-type", "mcp-session-id")  # header fields that the package reads
+SESSION: Final = "mcp-session-id"
+_SHOWN: Final = ("content-type", SESSION)  # header fields that the package reads
+_EVENTS: Final = "text/event-stream"
+_NOT_FOUND: Final = 404
 _NOT_ALLOWED: Final = 405
 _UNAVAILABLE: Final = 503
 
@@ -58,11 +65,10 @@ Outgoing = MemoryObjectReceiveStream[SessionMessage]
 class McpSession:
     """A server that answers."""
 
-    def __init__(self, client: Client, gone: asyncio.Event, *, ends: int | None = None) -> None:
-        """`gone` is set when it has ended; `ends` is the code that says so, where one does."""
+    def __init__(self, client: Client, gone: asyncio.Event) -> None:
+        """`gone` is set when it has ended."""
         self._client = client
         self._gone = gone
-        self._ends = ends
 
     async def tools(self) -> list[ServerTool]:
         """What it has, page by page."""
@@ -105,13 +111,15 @@ class McpSession:
 
     def _failure(self, error: MCPError | ValidationError) -> Exception:
         if isinstance(error, ValidationError):
-            return ToolFailed("The server of this tool gave what is not an answer.")
+            return ToolFailed(NO_ANSWER)
         if error.code == _NOT_SENT:
             return ToolUnusable(error.message)
-        if error.code == self._ends:
-            self._gone.set()
-        if error.code in {types.CONNECTION_CLOSED, self._ends}:
+        is_forgotten = self._gone.is_set() and error.code == types.INVALID_REQUEST
+        if is_forgotten or error.code == types.CONNECTION_CLOSED:
             return ServerLost(error.message)
+        if error.code == types.PARSE_ERROR:  # in words of the package, with what it could not read
+            logger.info("server gave no answer", extra={"detail": error.message[:MOST_ERROR_LINE]})
+            return ToolFailed(NO_ANSWER)
         return ToolFailed(error.message)
 
 
@@ -179,14 +187,12 @@ async def _take(process: Process, incoming: Incoming, gone: asyncio.Event) -> No
     assert process.stdout is not None  # noqa: S101  it was started with pipes
     async with incoming:
         try:
-            while line := await process.stdout.readline():
+            async for line in lines_of(process.stdout):
                 with suppress(ValidationError):  # what is no message is none
                     message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
                     await incoming.send(SessionMessage(message))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             pass
-        except ValueError:  # a line without an end
-            logger.warning("server writes too much at once", extra={"detail": f"{process.pid}"})
         finally:
             gone.set()  # before whoever waits for an answer is told that there is none
 
@@ -219,21 +225,33 @@ async def connect_url(
 ) -> AsyncIterator[McpSession]:
     """A server over streamable HTTP; `seconds` is the most that one request may take."""
     gone = asyncio.Event()
-    way = EgressTransport(http, url, token, seconds)
+    way = EgressTransport(http, url, token, seconds, on_forgotten=gone.set)
     async with httpx2.AsyncClient(transport=way, trust_env=False) as client:
         streams = streamable_http_client(
             url, http_client=client, max_sse_event_size=MOST_MESSAGE, terminate_on_close=False
         )
         async with Client(streams, client_info=_INFO, cache=None) as connected:
-            # A session that the server has forgotten: another one must be begun.
-            yield McpSession(connected, gone, ends=types.INVALID_REQUEST)
+            yield McpSession(connected, gone)
 
 
 class EgressTransport(httpx2.AsyncBaseTransport):
     """Sends what the package asks for through our HTTP client."""
 
-    def __init__(self, http: HttpClient, url: str, token: Secret | None, seconds: float) -> None:
-        """`url` is the only place that is asked."""
+    def __init__(
+        self,
+        http: HttpClient,
+        url: str,
+        token: Secret | None,
+        seconds: float,
+        *,
+        on_forgotten: Callable[[], None],
+    ) -> None:
+        """`url` is the only place that is asked.
+
+        `on_forgotten` is called when the server does not know the session any more: another one
+        must be begun. That is said by the status alone, since a code may be about one request.
+        """
+        self._on_forgotten = on_forgotten
         self._http = http
         self._url = url
         self._place = httpx2.URL(url)
@@ -268,6 +286,8 @@ class EgressTransport(httpx2.AsyncBaseTransport):
             is_refused = isinstance(error, EgressRefused) or isinstance(error.__cause__, NotSent)
             code = _NOT_SENT if is_refused else types.CONNECTION_CLOSED
             return _failed(code, f"{type(error).__name__}: {error}")
+        if answer.status == _NOT_FOUND and SESSION in kept:
+            self._on_forgotten()
         found = [(name, answer.header(name)) for name in _SHOWN]
         headers = [(name, value) for name, value in found if value is not None]
         return httpx2.Response(answer.status, headers=headers, stream=_Body(exchange, answer))
@@ -283,10 +303,14 @@ class _Body(httpx2.AsyncByteStream):
         self._answer = answer
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        kind = self._answer.header("content-type") or ""
+        lines = WholeLines(are_events=kind.lower().startswith(_EVENTS))
         try:
             while chunk := await self._answer.next():
-                yield chunk
-        except CarnetError as error:
+                if whole := lines.feed(chunk):
+                    yield whole
+            yield lines.close()
+        except (CarnetError, TooMuch) as error:
             raise httpx2.StreamError(f"{type(error).__name__}: {error}") from None
 
     async def aclose(self) -> None:

@@ -39,14 +39,19 @@ _MESSAGES: Final = {
 class Paused(BaseException):
     """Unwinds a function whose turn is to wait. Let it pass."""
 
+    ids: frozenset[str] = frozenset()  # of what a callee asks for
+
 
 class TurnQuestions:
     """The questions of one turn."""
 
     __slots__ = ("_key", "_next", "_resolved", "asked")
 
-    def __init__(self, call: Call) -> None:
-        self._key = call.record.key
+    def __init__(self, call: Call, scope: str = "") -> None:
+        """`scope` tells those apart who ask in one turn, one after the other."""
+        self._key = (
+            blake2b(scope.encode(), key=call.record.key).digest() if scope else call.record.key
+        )
         self._next = 0
         self._resolved = {each.interrupt.id: each for each in call.resolved}
         self.asked: list[Interrupt] = []  # that nobody has answered yet
@@ -75,7 +80,9 @@ class TurnQuestions:
             if asked.id not in known:
                 via = (origin, *asked.via)
                 self.asked.append(replace(asked, origin=asked.origin or origin, via=via))
-        return Paused()
+        paused = Paused()
+        paused.ids = frozenset([asked.id for asked in waiting.interrupts])
+        return paused
 
     def waiting(self) -> Waiting:
         """How the turn ends that asks."""
@@ -202,6 +209,12 @@ class AskingVisit:
             self.has_asked = True
             raise Paused
         return answer
+
+    def withdraw(self, ids: frozenset[str]) -> None:
+        """Ask for these no more: whoever called who asks goes on without."""
+        asking = self._asking
+        asking.asked = [asked for asked in asking.asked if asked.id not in ids]
+        self.has_asked = bool(asking.asked)
 
     async def waiting(self, raised: BaseException | None) -> Waiting | None:
         """How the turn ends for what was asked in it; None where its function ended otherwise.

@@ -1,13 +1,26 @@
 """What an agent does its work with, the same for all its visits."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
+from carnet.core.call import Call
+from carnet.core.dialogue.events import ConversationResult
+from carnet.core.messages.events import Waiting
+from carnet.core.messages.output import Output
 from carnet.ports.calls.steps import Progress, Steps
 from carnet.ports.engine.model import LanguageModel
 from carnet.runtime.threads import Threads
+
+
+class Converses(Protocol):
+    """Has a conversation speak within a turn."""
+
+    async def __call__(
+        self, call: Call, out: Output, participants: Any, options: Mapping[str, Any], ordinal: int
+    ) -> ConversationResult | Waiting:
+        """What it came to, or what somebody in it asks for; `ordinal` counts them, from 1."""
 
 
 class VisitMeans(Struct, frozen=True, kw_only=True, eq=False):
@@ -17,6 +30,7 @@ class VisitMeans(Struct, frozen=True, kw_only=True, eq=False):
     progress: Progress | None = None
     threads: Threads | None = None
     models: Mapping[str, LanguageModel] = {}
+    converses: Converses | None = None
 
 
 NO_MEANS: Final = VisitMeans()

@@ -42,12 +42,17 @@ WAITS_SECONDS: Final = (0.1, 0.3, 1.0, 2.0)  # less than a turn that is stopped 
 class KeptSteps:
     """What one turn does, in order."""
 
-    def __init__(self, record: Turn, steps: Steps | None, threads: Threads | None) -> None:
-        """`steps` keeps them, where there is a store; plain functions run in `threads`."""
+    def __init__(
+        self, record: Turn, steps: Steps | None, threads: Threads | None, *, first: int = 0
+    ) -> None:
+        """`steps` keeps them, where there is a store; plain functions run in `threads`.
+
+        `first` is the place of the first of them, where several who speak in a turn take steps.
+        """
         self._record = record
         self._steps = steps
         self._threads = threads or Threads()
-        self._next = 0
+        self._next = first
         self._loading: asyncio.Task[dict[int, Step]] | None = None
 
     def take_place(self, name: str) -> int:
@@ -144,17 +149,17 @@ class KeptSteps:
     async def _check(self) -> None:
         """Do nothing for a turn that another process runs by now: this one stood still too long."""
         if self._steps is not None:
-            await _patiently(partial(self._steps.check, self._record))
+            await patiently(partial(self._steps.check, self._record))
 
     async def _keep(self, step: Step) -> None:
         if self._steps is not None:
-            await _patiently(partial(self._steps.keep, self._record, step))
+            await patiently(partial(self._steps.keep, self._record, step))
 
 
 _doing: ContextVar[tuple[KeptSteps, int] | None] = ContextVar("carnet_step", default=None)
 
 
-async def _patiently(act: Callable[[], Awaitable[None]]) -> None:
+async def patiently(act: Callable[[], Awaitable[None]]) -> None:
     """Ask the store again when it could not answer: what was done is not forgotten for that."""
     for seconds in (*WAITS_SECONDS, None):
         try:

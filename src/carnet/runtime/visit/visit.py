@@ -44,7 +44,8 @@ from carnet.ports.calls.agent import AGENT_OWNED, FORWARD_USER
 from carnet.runtime.receipts.outbound_calls import tally
 from carnet.runtime.stream import closing
 from carnet.runtime.visit.callee import Callee
-from carnet.runtime.visit.interrupts import AskingVisit, TurnQuestions
+from carnet.runtime.visit.dialogue import ConversingVisit
+from carnet.runtime.visit.interrupts import TurnQuestions
 from carnet.runtime.visit.means import NO_MEANS, VisitMeans
 from carnet.runtime.visit.model import VisitModel, model_named
 from carnet.runtime.visit.steps import KeptSteps
@@ -83,7 +84,7 @@ class ChildCall(Struct, frozen=True, kw_only=True):
         """The record of a call that was refused before it left."""
         return OutboundCall(
             ordinal=0,
-            child_turn=self.made_in.child_turn(self.ordinal, _speaker(self.to), self.key),
+            child_turn=self.made_in.child_turn(self.ordinal, speaker_of(self.to), self.key),
             to=self.to,
             depth=self.depth,
             state="refused",
@@ -112,7 +113,7 @@ class ChildCalls:
         self._next = ordinal
 
 
-def _speaker(to: str) -> str:
+def speaker_of(to: str) -> str:
     """The name that a call goes to, as far as its address says it."""
     if to.startswith(AGENT):
         return to.removeprefix(AGENT).partition(".")[0]
@@ -121,10 +122,9 @@ def _speaker(to: str) -> str:
 
 PER_CALL = "per-call"
 MOST_NOTE: Final = 200  # characters
-THOUSAND: Final = 1000
 
 
-class Visit(AskingVisit):
+class Visit(ConversingVisit):
     """One call as the agent that answers it sees it."""
 
     def __init__(
@@ -361,9 +361,7 @@ class Visit(AskingVisit):
         What it gives is kept, and given again when the turn runs again. It is JSON: a tuple comes
         back as a list. A plain function is called in a thread.
         """
-        if self._is_over:
-            raise Cancelled("the agent has ended")
-        self._dispatch.check(self._call)
+        self.check()
         place = self._doing.take_place(name)
         return self._doing.do(place, name, function, args, more)
 
@@ -385,7 +383,7 @@ class Visit(AskingVisit):
         if self._call.task is None or writer is None or self._is_over:
             return
         text = None if note is None else str(note).replace("\x00", "")[:MOST_NOTE]
-        writer.tell(self._call.record, int(fraction * THOUSAND), text)
+        writer.tell(self._call.record, int(fraction * 1000), text)
 
     def usage(self, *, tokens_in: int = 0, tokens_out: int = 0) -> None:
         """Say how many tokens were used; they are priced, and counted against budgets."""

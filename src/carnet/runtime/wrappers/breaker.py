@@ -39,6 +39,7 @@ from carnet.errors import (
 from carnet.ports.calls.agent import Agent
 from carnet.ports.world.clock import Clock
 from carnet.ports.world.http_client import NotSent, Unanswered
+from carnet.runtime.system import SystemClock
 from carnet.runtime.wrappers.timed import BY_CALLER
 from carnet.wire.dialects.refusal import BY_CALLEE, BY_PEER, UNRECOGNISED
 
@@ -49,6 +50,7 @@ Verdict = Literal["good", "bad", "suspect", "neither"]
 MOST_CALLERS: Final = 1024  # with a circuit of their own
 _SERVER_ERROR = 500
 _ANSWERS: Final = (Refused, Malformed, PeerRefused, OfModel)
+_SYSTEM_CLOCK: Final = SystemClock()
 _ENOUGH_CALLERS: Final = 2  # that meet a failure, for it to be the callee's
 
 Ticket = tuple[int, int]  # of the circuit of all, and of the caller's own
@@ -132,7 +134,11 @@ class Breaker(Circuit):
     """The circuits of one endpoint: that of all, which it is, and those of single callers."""
 
     def __init__(
-        self, *, failures_to_open: int = 5, cooldown_seconds: float = 30.0, clock: Clock
+        self,
+        *,
+        failures_to_open: int = 5,
+        cooldown_seconds: float = 30.0,
+        clock: Clock = _SYSTEM_CLOCK,
     ) -> None:
         """`cooldown_seconds` is also how long a probe may take before another is let through."""
         super().__init__(

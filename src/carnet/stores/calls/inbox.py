@@ -5,11 +5,12 @@ Law. A question is looked up by its owner and its id, never by the id alone, but
 
 import asyncio
 import builtins
+from functools import partial
 from typing import Final
 
 from carnet.ports.calls.inbox import InboxEntry
 from carnet.stores.database import Database, Row, Value
-from carnet.stores.secrets.seal import Unsealable
+from carnet.stores.secrets.seal import Unsealable, beside
 from carnet.stores.turn.interrupts import Interrupts
 from carnet.stores.turn.row import TURN_COLUMNS, TURN_WIDTH, place, read_turn
 from carnet.stores.turn.sealed_calls import CallSeal
@@ -55,7 +56,9 @@ class StoredInbox:
     async def find(self, name: str, *, owner: str | None) -> InboxEntry | None:
         """One of them by the public id of its interrupt; the newest, should there be several."""
         rows = await self._rows(_NAMED, [name], owner, 1)
-        return self._read(rows[0], is_opened=True) if rows else None
+        if not rows:
+            return None
+        return await beside(len(rows[0][-1] or b""), partial(self._read, rows[0], is_opened=True))
 
     async def _rows(
         self, where: str, args: builtins.list[Value], owner: str | None, limit: int

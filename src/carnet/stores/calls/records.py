@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from carnet.core.chain.turn import Turn
+from carnet.core.chain.turn import IN_PROCESS, Turn
 from carnet.core.messages.events import PIECE_BYTES
 from carnet.core.messages.interrupt import InterruptRecord
 from carnet.core.messages.outbound_call import OutboundCall
@@ -19,7 +19,6 @@ from carnet.core.people.identity import Account
 from carnet.ports.trust.people import People
 from carnet.ports.world.records import (
     ANY_RUN,
-    IN_PROCESS,
     JournalEntry,
     LedgerEntry,
     RunFilter,

@@ -2,19 +2,25 @@
 
 Law 1. Only the owner of a turn keeps a step: under its fence, while the turn is running.
 Law 2. What is kept stays as it is. To keep the same again changes nothing.
-Law 3. A row whose checksum does not fit is reported and never given.
+Law 3. On a database that others write too, what several turns keep meanwhile is one transaction;
+       who breaks it is alone with that.
+Law 4. A row whose checksum does not fit is reported and never given.
 """
 
+import asyncio
+from collections.abc import Sequence
 from typing import Final
 from zlib import crc32
 
 from carnet.core.chain.turn import Turn
-from carnet.errors import Internal
+from carnet.errors import Internal, OutcomeUnknown
 from carnet.ports.calls.steps import Step
 from carnet.ports.calls.turns import Fenced
-from carnet.stores.database import Database
+from carnet.stores.database import Database, Value
 
 _WORD: Final = 0xFFFFFFFF
+_N: Final = 4  # where the number of its turn stands in a row
+TOGETHER: Final = 64  # steps of one transaction
 
 _OF = "SELECT place, name, data, crc FROM step WHERE turn = ? ORDER BY place"
 _OURS = "t.n = ? AND t.state = 'running' AND t.fence = ?"
@@ -36,6 +42,8 @@ class StoredSteps:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._keep = _KEEP.format(lock=database.row_lock)
+        self._waiting: list[_Keeping] = []  # not yet handed over
+        self._writing: asyncio.Task[None] | None = None
 
     async def of(self, turn: Turn) -> list[Step]:
         """What is kept of a turn, in order."""
@@ -57,12 +65,51 @@ class StoredSteps:
     async def keep(self, turn: Turn, step: Step) -> None:
         """Make one durable. Raises Fenced if the turn is not ours any more."""
         crc = _checksum(turn.n, step.place, step.name, step.result)
-        row = (step.place, step.name, step.result, crc)
-        if await self._database.execute(self._keep, (*row, turn.n, turn.fence)):
+        row = (step.place, step.name, step.result, crc, turn.n, turn.fence)
+        if self._database.is_shared:
+            count = await self._kept_with_others(row)
+        else:  # whose writer does that
+            count = await self._database.execute(self._keep, row)
+        if count:
             return
         kept = (turn.n, turn.fence, step.place, step.name, step.result)
         if not await self._database.fetch(_KEPT, kept):
             raise _fenced(turn)
+
+    async def _kept_with_others(self, row: Sequence[Value]) -> int:
+        loop = asyncio.get_running_loop()
+        kept: asyncio.Future[int] = loop.create_future()
+        self._waiting.append((row, kept))
+        if self._writing is None:
+            self._writing = loop.create_task(self._write_all())
+        return await kept
+
+    async def _write_all(self) -> None:
+        while self._waiting:
+            together, self._waiting = self._waiting[:TOGETHER], self._waiting[TOGETHER:]
+            await self._write(together)
+        self._writing = None
+
+    async def _write(self, together: Sequence["_Keeping"]) -> None:
+        """Write some, in one order: whoever else does so waits for us, and never in a circle."""
+        ordered = sorted(together, key=lambda each: (each[0][_N], each[0][0]))
+        try:
+            counts = await self._database.transact([(self._keep, row) for row, _ in ordered])
+        except Exception as error:  # noqa: BLE001  it is told to those who wait
+            if len(together) > 1 and not isinstance(error, OutcomeUnknown):
+                for each in together:
+                    await self._write([each])
+                return
+            for _, kept in together:
+                if not kept.done():
+                    kept.set_exception(error)
+            return
+        for (_, kept), count in zip(ordered, counts, strict=True):
+            if not kept.done():  # else nobody waits for it any more
+                kept.set_result(count)
+
+
+_Keeping = tuple[Sequence[Value], "asyncio.Future[int]"]
 
 
 def _fenced(turn: Turn) -> Fenced:

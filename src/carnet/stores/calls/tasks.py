@@ -16,6 +16,7 @@ import builtins
 import logging
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
@@ -30,7 +31,7 @@ from carnet.stores.calls.elsewhere import waiting_elsewhere
 from carnet.stores.calls.fairness import fairly
 from carnet.stores.calls.turns import RunWatches, SearchRows
 from carnet.stores.database import Database, Row, Statement, Value, marks
-from carnet.stores.secrets.seal import Unsealable
+from carnet.stores.secrets.seal import Unsealable, beside
 from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.moves import becomes, moves
 from carnet.stores.turn.row import TURN_COLUMNS, TURN_WIDTH, place, read_turn
@@ -147,7 +148,7 @@ class StoredTasks:
     async def kept(self, turn: int) -> StoredTask | None:
         """The task of a turn that waits for an answer, with what is kept to run it on."""
         rows = await self._database.fetch(_NUMBERED.format(marks(1)), (turn,))
-        return self._opened(rows[0]) if rows else None
+        return await beside(len(rows[0][-1]), partial(self._opened, rows[0])) if rows else None
 
     async def lease(
         self,
@@ -180,12 +181,12 @@ class StoredTasks:
                 break
         if taken:
             point("task.leased")
-        for row in taken:
-            self._doubtful.discard(_named(row))
-            turns = (read_turn(row),)
-            self._search_rows.note(turns)
-            self._watches.touch(turns)
-        return [self._leased(row) for row in taken]
+        leased = [await beside(len(row[-1]), partial(self._leased, row)) for row in taken]
+        self._doubtful.difference_update(map(_named, taken))
+        turns = [read_turn(row) for row in taken]
+        self._search_rows.note(turns)
+        self._watches.touch(turns)
+        return leased
 
     async def _candidates(
         self,
@@ -245,11 +246,9 @@ class StoredTasks:
         return replace(task, turn=turn, payer_quota=row[_QUOTA], reserve=reserve)
 
     def _opened(self, row: Row) -> StoredTask:
-        task = _read(row)
-        sealed, key = row[-1], row[_KEY]
-        call_bytes = b""
+        task, sealed, call_bytes = _read(row), row[-1], b""
         try:
-            call_bytes = self._call_seal.open(sealed, key)
+            call_bytes = self._call_seal.open(sealed, row[_KEY])
         except Unsealable:
             _log.warning("task %s was sealed with another secrets file", task.id)
         return replace(task, call_bytes=call_bytes, quota=quota_of(sealed))

@@ -19,6 +19,7 @@ Law 3. A change is never missed: it is noted from the moment the watch begins, a
 import asyncio
 from asyncio import CancelledError, Future
 from collections.abc import Awaitable, Iterable, Sequence
+from functools import partial
 from typing import Final, Self
 
 from msgspec.structs import replace
@@ -31,6 +32,7 @@ from carnet.ports.world.records import READER
 from carnet.stores.calls.journal import pieces
 from carnet.stores.commit.queue import discard_result, given_back
 from carnet.stores.database import Database, Flush, marks
+from carnet.stores.secrets.seal import beside
 from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.interrupts import Interrupts
 from carnet.stores.turn.outbound_calls import shown
@@ -262,7 +264,8 @@ class StoredTurns:
     async def claim(self, claim: TurnClaim) -> Verdict:
         """Claim a turn, or learn why not."""
         if claim.task is not None:
-            claim = replace(claim, task=self._call_seal.seal(claim, claim.task))
+            task = partial(self._call_seal.seal, claim, claim.task)
+            claim = replace(claim, task=await beside(len(claim.task.call_bytes), task))
         if claim.resolution is not None:
             sealed = self._interrupts.seal_answer(claim.resolution)
             claim = replace(claim, resolution=sealed)
@@ -288,13 +291,17 @@ class StoredTurns:
 
     def finish(self, finish: TurnFinish) -> Awaitable[Turn]:
         """End a turn; gives the record with its frozen costs. Raises Fenced."""
-        if finish.state == "waiting":
-            finish = self._interrupts.seal(finish)
         if finish.state not in _ENDS:
             raise ValueError(f"a turn cannot finish as {finish.state}")
+        if finish.state == "waiting":
+            return self._wait(finish)
         if finish.tell is not None:
             return self._callbacks.finish(finish, finish.tell)
         return self._database.finish(finish)
+
+    async def _wait(self, finish: TurnFinish) -> Turn:
+        sealed = await beside(len(finish.call_bytes), partial(self._interrupts.seal, finish))
+        return await self._database.finish(sealed)
 
     async def events(self, turn: Turn, since: int = 0, *, is_piece: bool = False) -> list[bytes]:
         """The event batches of this attempt from event number `since` on, oldest first.

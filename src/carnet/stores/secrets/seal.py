@@ -2,21 +2,32 @@
 
 Law 1. What is sealed opens only under the label it was sealed for: rows cannot be exchanged.
 Law 2. A secret that is derived tells nothing of the key, nor of one derived for another use.
+Law 3. What is long is sealed beside the event loop: ten megabytes take 60 ms.
 """
 
+import asyncio
 import hmac
 from base64 import b64decode, urlsafe_b64encode
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 from nacl.utils import random
 
+T = TypeVar("T")
+
 KEY_BYTES: Final = SecretBox.KEY_SIZE
+LONG: Final = 1024 * 1024  # bytes: about 6 ms
 
 
 class Unsealable(Exception):
     """The bytes were not sealed with this key for this label."""
+
+
+async def beside(size: int, seal: Callable[[], T]) -> T:
+    """What sealing or opening so many bytes gives; in a thread if there are many."""
+    return await asyncio.to_thread(seal) if size > LONG else seal()
 
 
 def draw_key() -> bytes:

@@ -122,7 +122,7 @@ def connect(path: Path) -> Connection:
 
 def connect_to_look(path: Path) -> Connection:
     """A connection that sees one moment of the file, also of a damaged one."""
-    with _explained(path):
+    with explained(path):
         connection = connect(path)
         connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
         connection.execute("BEGIN")
@@ -133,7 +133,7 @@ def connect_to_look(path: Path) -> Connection:
 def copy_online(path: Path, draft: Path) -> None:
     """Copy a file while others write it: what was committed when the copy began."""
     with (
-        _explained(path),
+        explained(path),
         contextlib.closing(connect(path)) as source,
         contextlib.closing(sqlite3.connect(draft)) as target,
     ):
@@ -147,14 +147,14 @@ def copy_aside(file: Path, draft: Path, *, now: int) -> int:
     alone = not file.with_name(f"{file.name}-wal").exists()
     uri = f"{file.absolute().as_uri()}?mode=ro{'&immutable=1' * alone}"
     with (
-        _explained(file),
+        explained(file),
         contextlib.closing(sqlite3.connect(uri, uri=True)) as source,
         contextlib.closing(sqlite3.connect(draft)) as target,
     ):
         if not source.execute(_HAS_LAYOUT).fetchall():
             raise ConfigInvalid(key="[store] url", reason=f"{file} is no store of Carnet")
         source.backup(target)
-    with _explained(file), contextlib.closing(connect(draft)) as connection:
+    with explained(file), contextlib.closing(connect(draft)) as connection:
         applied = migrate(connection, migrations("sqlite"), now=now)
     complete(draft)
     return applied
@@ -165,7 +165,7 @@ def refill(path: Path, source: Path, on_the_way: Callable[[], object]) -> None:
     with contextlib.suppress(OSError):  # what is wrong with it, SQLite says better
         path.touch(mode=0o600)
     with (
-        _explained(path),
+        explained(path),
         contextlib.closing(sqlite3.connect(source)) as new,
         contextlib.closing(connect(path)) as target,
     ):
@@ -180,7 +180,7 @@ def refill(path: Path, source: Path, on_the_way: Callable[[], object]) -> None:
 
 def create(draft: Path, *, now: int) -> Connection:
     """A connection to a new file with today's layout."""
-    with _explained(draft):
+    with explained(draft):
         connection = connect(draft)
         connection.execute("PRAGMA cache_spill = ON")  # nobody reads it before it is whole
         migrate(connection, migrations("sqlite"), now=now)
@@ -190,7 +190,7 @@ def create(draft: Path, *, now: int) -> Connection:
 def complete(draft: Path) -> None:
     """Make a file that was written stand alone, and check it."""
     with (
-        _explained(draft),
+        explained(draft),
         contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as connection,
     ):
         connection.execute("PRAGMA journal_mode = DELETE")
@@ -207,7 +207,8 @@ def _close(connections: list[Connection]) -> None:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained(path: Path) -> Iterator[None]:
+    """Say what is wrong with a file where SQLite cannot use it."""
     try:
         yield
     except sqlite3.Error as error:
@@ -343,7 +344,7 @@ class SqliteDatabase:
     ) -> None:
         loop = asyncio.get_running_loop()
         self._path = opened.path
-        with _explained(opened.path):
+        with explained(opened.path):
             driver = SqliteDriver(opened.writing, worker, seals, opened.path)
         self._writer = SqliteWriter(driver, loop, most_waiting)
         self._reader = SqliteReader(opened.reading, loop, opened.reading.close)

@@ -162,6 +162,12 @@ def _parse(text: str, decoder: json.JSONDecoder) -> object:
 def _refuse_many_members(body: bytes, max_members: int) -> None:
     if _count_marks(body) <= max_members:
         return  # not even with the commas and brackets of its prose
+    if members_in(body, max_members) > max_members:
+        raise InvalidJson(f"more than {max_members} members")
+
+
+def members_in(body: bytes, most: int) -> int:
+    """How many commas and opening brackets stand outside strings; more than `most` is enough."""
     # Without escaped backslashes and then escaped quotes, every second piece between quotes is
     # outside a string. For a text that is not JSON the count is off, and it is refused anyway.
     text = body.replace(b"\\\\", b"").replace(b'\\"', b"")
@@ -169,9 +175,10 @@ def _refuse_many_members(body: bytes, max_members: int) -> None:
     for start in range(0, len(text), _STRETCH):
         pieces = text[start : start + _STRETCH].split(b'"')
         found += _count_marks(b"".join(pieces[within::2]))
-        if found > max_members:  # by the first stretches that hold too many, not by all of them
-            raise InvalidJson(f"more than {max_members} members")
+        if found > most:  # by the first stretches that hold too many, not by all of them
+            break
         within ^= (len(pieces) - 1) & 1
+    return found
 
 
 def _count_marks(text: bytes) -> int:

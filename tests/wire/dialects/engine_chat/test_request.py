@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from carnet.core.messages.events import DataPart, Link, Message, ToolCall
 from carnet.errors import InvalidJson, InvalidRequest, Malformed
 from carnet.wire.dialects.engine_chat import EngineRequest, read_request, write_request
-from carnet.wire.dialects.engine_chat.request import MOST_CALLS, MOST_MESSAGES, MOST_NAME
+from carnet.wire.dialects.engine_chat.request import (
+    MOST_CALLS,
+    MOST_CALLS_IN_ALL,
+    MOST_MESSAGES,
+    MOST_NAME,
+)
 from carnet.wire.grammar import json
 
 # The request of the design, as it stands there.
@@ -33,6 +38,9 @@ CALLED: dict[str, Any] = {
     "role": "assistant",
     "content": "",
     "tool_calls": [{"id": "c", "name": "f", "arguments": {}}],
+}
+MANY_CALLS = CALLED | {
+    "tool_calls": [{"id": f"{n}", "name": "f", "arguments": {}} for n in range(MOST_CALLS)]
 }
 RESULT = {"role": "tool", "content": "3", "tool_call_id": "c"}
 SECRET = "s3cr3t-value"
@@ -115,12 +123,18 @@ def test_nothing_else_stands_at_the_top() -> None:
     assert refused(body(**{"x" * (MOST_NAME + 1): 1})) == "other"
 
 
+def test_tool_calls_may_be_as_many_as_messages() -> None:
+    most = [MANY_CALLS] * (MOST_CALLS_IN_ALL // MOST_CALLS)
+    assert len(read_request(body(messages=most)).messages) == len(most)
+
+
 @pytest.mark.parametrize(
     ("messages", "place"),
     [
         ([], "messages"),
         ("Hello", "messages"),
         ([HELLO] * (MOST_MESSAGES + 1), "messages"),
+        ([MANY_CALLS] * (MOST_CALLS_IN_ALL // MOST_CALLS + 1), "messages"),
         (["Hello"], "messages[0]"),
         ([{"content": "x"}], "messages[0].role"),
         ([{"role": "invalid", "content": SECRET}], "messages[0].role"),

@@ -268,3 +268,36 @@ def test_how_much_the_model_can_still_read_is_told_before_the_end() -> None:
     assert events_of(frame("done", done)) == [Extension(CONTEXT_WINDOW, window), Done("stop")]
     wrong = {"finish_reason": "stop", "context_window": {**window, "ratio": "much"}}
     assert events_of(frame("done", wrong)) == [Failed("provider_error")]
+
+
+USED_TWICE = b": used 3 1\n\n: used 5 1\n\n"
+DONE_FRAME = b'event: done\ndata: {"finish_reason":"stop","usage":{"prompt_tokens":9,'
+DONE_FRAME += b'"completion_tokens":4}}\n\n'
+ERROR_FRAME = b'event: error\ndata: {"code":"tool_error","message":""}\n\n'
+
+
+def used_in(*chunks: bytes) -> tuple[int, int]:
+    reader, events = EngineReader(), list[Event]()
+    for chunk in chunks:
+        events += reader.feed(chunk)
+    events += reader.close()
+    found = [event for event in events if isinstance(event, Usage)]
+    return sum([each.tokens_in or 0 for each in found]), sum(
+        [each.tokens_out or 0 for each in found]
+    )
+
+
+def test_what_was_used_is_told_once_also_where_the_stream_fails_or_is_cut() -> None:
+    assert used_in(USED_TWICE, DONE_FRAME) == (9, 4)
+    assert used_in(USED_TWICE + DONE_FRAME) == (9, 4)
+    assert used_in(USED_TWICE, ERROR_FRAME) == (5, 1)
+    assert used_in(USED_TWICE) == (5, 1)
+    assert used_in(USED_TWICE, b"event: other\ndata: {}\n\n") == (5, 1)
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["used 4 0", "used -9 1", "used 9", "used 9999999999999 1", "used 9 1 x", "used  9 1"],
+)
+def test_a_comment_that_says_less_or_is_another_says_nothing(comment: str) -> None:
+    assert used_in(USED_TWICE, f": {comment}\n\n".encode()) == (5, 1)

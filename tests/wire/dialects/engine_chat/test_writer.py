@@ -151,3 +151,15 @@ def test_that_a_conversation_fills_the_window_stands_beside_the_usage() -> None:
         b'event: done\ndata: {"finish_reason":"stop","usage":{"prompt_tokens":0,'
         b'"completion_tokens":0},"context_window":{"ratio":1.2,"managed":true}}\n\n'
     )
+
+
+def test_a_gateway_is_told_what_was_used_so_far_before_the_next_frame() -> None:
+    writer = EngineWriter(tells_used=True)
+    assert writer.write([Usage(3, 1)]) == b""
+    assert writer.write([Text("a")]).startswith(b": used 3 1\n\nevent: text-delta\n")
+    assert writer.write([Text("b")]).startswith(b"event: text-delta\n")
+    writer.write([Usage(4, 1)])
+    assert writer.used() == b": used 7 2\n\n"
+    writer.write([Usage(1, 1)])
+    failed = writer.end(Failed("provider_error")) or b""
+    assert failed.startswith(b": used 8 3\n\nevent: error\n")

@@ -25,6 +25,7 @@ Trigger = Literal["message", "webhook", "schedule"]
 
 MOST_MESSAGES: Final = 1024
 MOST_CALLS: Final = 128  # of one message
+MOST_CALLS_IN_ALL: Final = MOST_MESSAGES  # those with a result have a message each
 MOST_NAME: Final = 256  # characters of the id of a call, or of the name of a tool
 
 _TRIGGERS: Final[Mapping[object, Trigger]] = {word: word for word in get_args(Trigger)}
@@ -137,10 +138,17 @@ def _read_messages(value: object) -> tuple[Message, ...]:
         raise InvalidRequest("messages", "must be a list of at least one message")
     if len(value) > MOST_MESSAGES:
         raise InvalidRequest("messages", f"must not hold more than {MOST_MESSAGES} messages")
+    if sum(map(_calls_in, value)) > MOST_CALLS_IN_ALL:
+        raise InvalidRequest("messages", f"must not hold more than {MOST_CALLS_IN_ALL} tool calls")
     open_calls: set[str] = set()  # of the message before, that have no result yet
     return tuple(
         [_read_message(entry, f"messages[{n}]", open_calls) for n, entry in enumerate(value)]
     )
+
+
+def _calls_in(message: object) -> int:
+    calls = message.get("tool_calls") if isinstance(message, dict) else None
+    return len(calls) if isinstance(calls, list) else 0
 
 
 def _read_message(value: object, place: str, open_calls: set[str]) -> Message:

@@ -13,8 +13,11 @@ Law 5. Of what an engine says about an error the code counts. Its message is `wo
 Law 6. Both spellings of the fields are read (R17): content and delta, arguments and input, output
        or error, and a status beside an output.
 Law 7. An end that waits for an approval asks for it: once for each call that has no result.
+Law 8. What was used is told as it is known: by comments, where a loop writes them, and by `done`,
+       which has all of it. Each of them tells what came since the one before.
 """
 
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, Final, TypeVar
 
@@ -50,6 +53,7 @@ HIDDEN: Final = "***"  # what people are shown of an argument that nobody is to 
 SEALED: Final = "sealed:"  # what such an argument begins with where the loop must find it again
 MOST_WORDS: Final = 1000  # of the message of an error, that are kept
 
+_USED: Final = re.compile(r"used (0|[1-9][0-9]{0,11}) (0|[1-9][0-9]{0,11})", re.ASCII)
 _UNREADABLE: Final = (ValueError, RecursionError)  # what decoders raise
 
 _Tokens = Annotated[int, Meta(ge=0, le=MOST_TOKENS)]
@@ -111,7 +115,10 @@ _decode_text: Final = msgspec.json.Decoder(_Delta).decode  # nearly every frame
 class EngineReader:
     """Reads one stream. `fault` is empty unless the stream was not what it should be."""
 
-    __slots__ = ("_calls", "_end", "_ended", "_sse", "_usage", "_window", "fault", "words")
+    __slots__ = (
+        *("_calls", "_end", "_ended", "_on_comment", "_sse", "_reported", "_used", "_window"),
+        *("fault", "words"),
+    )
 
     def __init__(
         self,
@@ -121,9 +128,11 @@ class EngineReader:
     ) -> None:
         self.fault = ""
         self.words: str | None = None
-        self._sse = SseReader(max_event_bytes=max_event_bytes, on_comment=on_comment)
+        self._sse = SseReader(max_event_bytes=max_event_bytes, on_comment=self._comment)
+        self._on_comment = on_comment
         self._calls: dict[str, ToolCall] = {}  # that have no result yet
-        self._usage: Usage | None = None
+        self._used: tuple[int, int] | None = None  # tokens, as the stream says
+        self._reported = (0, 0)  # those that came out
         self._window: Extension | None = None
         self._end: End | None = None  # that was read, and may still be followed by something
         self._ended = False
@@ -138,6 +147,7 @@ class EngineReader:
             except (ProviderError, InvalidJson, *_UNREADABLE) as error:
                 self._break(events, error)
             else:
+                self._tell(events)
                 self._finish(events)
         return events
 
@@ -199,7 +209,7 @@ class EngineReader:
         if not (1 <= len(reason) <= MOST_REASON and reason.isprintable()):
             raise ProviderError("the reason of an end is not in its form")
         if done.usage is not None:
-            self._usage = Usage(done.usage.prompt_tokens, done.usage.completion_tokens)
+            self._used = (done.usage.prompt_tokens, done.usage.completion_tokens)
         if done.context_window is not None:
             self._window = Extension(CONTEXT_WINDOW, msgspec.to_builtins(done.context_window))
         if reason != APPROVAL_REQUIRED:
@@ -228,9 +238,26 @@ class EngineReader:
         self._ended = True
         if self._window is not None and type(end) is not Failed:
             events.append(self._window)
-        if self._usage is not None and type(end) is not Failed:
-            events.append(self._usage)
+        self._tell(events)
         events.append(end)
+
+    def _comment(self, text: str) -> None:
+        found = _USED.fullmatch(text)
+        if found is not None and self._end is None:
+            self._used = (int(found[1]), int(found[2]))
+        if self._on_comment is not None:
+            self._on_comment(text)
+
+    def _tell(self, events: list[Event]) -> None:
+        """What was used since it was told last; a count that goes back says nothing."""
+        used, reported = self._used, self._reported
+        self._used = None
+        if used is None:
+            return
+        new = (max(0, used[0] - reported[0]), max(0, used[1] - reported[1]))
+        self._reported = (reported[0] + new[0], reported[1] + new[1])
+        if any(new) or not any(reported):
+            events.append(Usage(*new))
 
 
 def approval_of(call: ToolCall) -> Interrupt:

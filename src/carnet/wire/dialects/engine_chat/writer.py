@@ -8,6 +8,8 @@ Law 3. A result belongs to a call that was written and has none yet.
 Law 4. What the contract cannot carry is left out: data, extensions, what a turn asked for. A turn
        that waits for an approval ends with the call that has no result. That a conversation fills
        what its model can read stands beside the usage, and only then.
+Law 5. A gateway is told in a comment before the next frame what was used so far: a stream that
+       fails, or that nobody reads any more, has no `done`, and what was used is paid all the same.
 """
 
 from collections.abc import Sequence
@@ -38,18 +40,22 @@ TEXT_DELTA: Final = "text-delta"
 TOOL_CALL: Final = "tool-call"
 TOOL_RESULT: Final = "tool-result"
 DONE: Final = "done"
+USED: Final = "used {} {}"  # a comment: tokens in and out, of all model calls so far
 ERROR: Final = "error"
 
 
 class EngineWriter:
     """Writes the stream of one request."""
 
-    __slots__ = ("_ended", "_open", "_tokens_in", "_tokens_out", "_window")
+    __slots__ = ("_ended", "_open", "_reported", "_tells", "_tokens_in", "_tokens_out", "_window")
 
-    def __init__(self) -> None:
+    def __init__(self, *, tells_used: bool = False) -> None:
+        """`tells_used` where a gateway reads it."""
+        self._tells = tells_used
         self._open: set[str] = set()  # calls that have no result yet
         self._tokens_in = 0
         self._tokens_out = 0
+        self._reported = (0, 0)  # of these
         self._window: object = None  # how much of the conversation the model can read
         self._ended = False
 
@@ -57,7 +63,16 @@ class EngineWriter:
         """The frames of events that are no end; empty if there is nothing to see."""
         if self._ended:
             raise Internal("something was said after the end of a stream")
-        return b"".join([self._frames(event) for event in events])
+        frames = b"".join([self._frames(event) for event in events])
+        return self.used() + frames if frames else b""
+
+    def used(self) -> bytes:
+        """What was used so far, as a comment; empty where it was told."""
+        used = (self._tokens_in, self._tokens_out)
+        if used == self._reported or not self._tells:
+            return b""
+        self._reported = used
+        return sse.write_comment(USED.format(*used))
 
     def end(self, end: End) -> bytes | None:
         """The last frame; None where the contract has no word for this end."""
@@ -65,7 +80,7 @@ class EngineWriter:
         ending: End | None = end_of(end.error()) if isinstance(end, Failed) else end
         match ending:
             case Failed():
-                return _frame(ERROR, error_object(ending.code))
+                return self.used() + _frame(ERROR, error_object(ending.code))
             case Done():
                 return self._done(ending.reason)
             case Waiting():

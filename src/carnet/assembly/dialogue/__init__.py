@@ -1,0 +1,1 @@
+"""A driver without a gateway, put together."""

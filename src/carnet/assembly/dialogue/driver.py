@@ -1,0 +1,218 @@
+"""Conversations in anybody's own program: run to their end, or followed event by event.
+
+    result = await carnet.run_conversation(
+        [researcher, critic], seed="...", max_turns=6, max_spend="0.50", journal="sqlite:var/j.db"
+    )
+
+Law 1. What is wrong with what was given is told before anybody is called or anything is written.
+Law 2. Whoever stops reading, and a task that is cancelled, aborts the run; it can go on under the
+       same `run_id`, with the same journal.
+Law 3. Connections and files that were opened for a run are closed with it.
+"""
+
+import asyncio
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, Unpack
+
+from carnet.assembly.dialogue.depth import first_refused
+from carnet.core.dialogue.events import ConversationEnded, ConversationResult, DialogueEvent
+from carnet.ports.calls.dialogues import Dialogues
+from carnet.runtime.dialogue.callees import Callees
+from carnet.runtime.dialogue.definition import (
+    Amount,
+    Conversation,
+    HaltOn,
+    Order,
+    conversation_of,
+)
+from carnet.runtime.dialogue.inbound import InboundOptions, place
+from carnet.runtime.dialogue.place import DialoguePlace
+from carnet.runtime.dialogue.policy import CallPolicy, awaited
+from carnet.runtime.dialogue.run import DialogueRun, NestedConversations
+from carnet.runtime.dialogue.turn import DialogueParts
+from carnet.runtime.stream import closing
+from carnet.runtime.system import SystemClock, SystemIds
+from carnet.stores.dialogues.journal import DialogueJournal, JournalSummary
+from carnet.stores.open import open_journal
+from carnet.wire.stamps.tangle import DEFAULT_MAX_DEPTH
+
+Participants = Conversation | Sequence[Any]
+OnEvent = Callable[[DialogueEvent], object | Awaitable[object]]
+
+DEFAULT_CURRENCY: Final = "credits"
+_OF_DEFINITION: Final = {"order", "halt_on", "policy", "max_turns", "max_spend", "deadline"}
+
+
+class ConversationJournal:
+    """The runs of a driver, kept in a file of its own.
+
+    async with carnet.Journal("sqlite:var/j.db") as journal:
+        await carnet.run_conversation(..., journal=journal)
+    """
+
+    def __init__(self, url: str) -> None:
+        """`url` is `sqlite:` and the path of the file, made if there is none."""
+        self._url = url
+        self._opened: DialogueJournal | None = None
+
+    async def __aenter__(self) -> Self:
+        self._opened = await open_journal(self._url, base=Path())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.aclose()
+
+    @property
+    def dialogues(self) -> DialogueJournal:
+        """The journal itself, while it is open."""
+        if self._opened is None:
+            raise RuntimeError("open it first: async with carnet.Journal(url) as journal")
+        return self._opened
+
+    async def runs(self) -> list[JournalSummary]:
+        """Every run that was begun here."""
+        return await self.dialogues.runs()
+
+    async def events(self, run_id: str, parent_turn_id: str = "") -> list[DialogueEvent]:
+        """All that was told of a run, or of the one within a turn of it; none if it is unknown."""
+        return await self.dialogues.events(run_id, parent_turn_id)
+
+    async def nested(self, run_id: str) -> list[str]:
+        """The turns of a run that hold a conversation of their own."""
+        return await self.dialogues.nested(run_id)
+
+    async def forget(self, run_id: str) -> None:
+        """Remove all that was kept of a run; InProgress while somebody drives it."""
+        await self.dialogues.forget(run_id)
+
+
+class ConversationOptions(InboundOptions, total=False):
+    """What a conversation may be given, beside who takes part."""
+
+    seed: str | None  # what it begins with; None goes on with that of the run
+    order: Order
+    halt_on: HaltOn
+    policy: CallPolicy
+    max_turns: int
+    max_spend: Amount
+    deadline: float  # seconds, for all of it
+    journal: str | ConversationJournal
+    ordinal: int  # from 0: which conversation of its request it is, where there are several
+    abort: asyncio.Event  # set it to halt the run
+    max_depth: int  # the first depth at which nobody is called
+    currency: str  # that amounts are told in; a cost in another one is unknown
+    allow_changes: bool  # go on with a run under another definition or seed
+
+
+async def run_conversation(
+    participants: Participants,
+    /,
+    *,
+    on_event: OnEvent | None = None,
+    **options: Unpack[ConversationOptions],
+) -> ConversationResult:
+    """Run a conversation to its end, or go on with one by its `run_id` and its journal.
+
+    Args:
+        participants: A `carnet.Conversation`, or two or more who take part: agents, functions,
+            addresses, models, conversations, or `carnet.Participant`s of these.
+        on_event: Given every event after it was kept; it may be asynchronous, and is waited for.
+        options: `seed`, the limits `max_turns`, `max_spend` and `deadline`, `order`, `halt_on`,
+            `policy`, `journal`, `abort`, `max_depth`, and what `carnet.inbound` gives.
+    """
+    streams = on_event is not None
+    async with closing(_events(participants, options, streams=streams)) as events:
+        async for event in events:
+            if on_event is not None:
+                await awaited(on_event(event))
+            if isinstance(event, ConversationEnded):
+                return event.result
+    raise AssertionError("a run ends with its result")
+
+
+def stream_conversation(
+    participants: Participants, /, **options: Unpack[ConversationOptions]
+) -> AsyncGenerator[DialogueEvent, None]:
+    """Run a conversation and give its events, each after it was kept. Takes what a run takes."""
+    return _events(participants, options, streams=True)
+
+
+async def _events(
+    participants: Participants, options: ConversationOptions, *, streams: bool
+) -> AsyncGenerator[DialogueEvent, None]:
+    conversation = _conversation(participants, options)
+    where = _place(options)
+    where.refuse_if_final()
+    clock, ids = SystemClock(), SystemIds()
+    currency = options.get("currency", DEFAULT_CURRENCY)
+    callees = Callees(clock=clock, ids=ids, currency=currency)
+    try:
+        async with _journal(options.get("journal")) as journal:
+            parts = DialogueParts(
+                clock=clock,
+                ids=ids,
+                callees=callees,
+                journal=journal,
+                abort=options.get("abort"),
+                streams=streams,
+                allow_changes=options.get("allow_changes", False),
+                currency=currency,
+            )
+            callees.converses = NestedConversations(parts)
+            run = DialogueRun(conversation, where, parts, seed=options.get("seed"))
+            async with closing(run.events()) as events:
+                async for event in events:
+                    yield event
+    finally:
+        await callees.close()
+
+
+def _conversation(participants: Participants, options: ConversationOptions) -> Conversation:
+    given: Mapping[str, Any] = {
+        name: value for name, value in options.items() if name in _OF_DEFINITION
+    }
+    conversation = conversation_of(participants, given)
+    conversation.refuse_names()
+    return conversation
+
+
+def _place(options: ConversationOptions) -> DialoguePlace:
+    read = place(options)
+    max_depth = first_refused(options.get("max_depth", DEFAULT_MAX_DEPTH))
+    return DialoguePlace(
+        run_id=read.run_id or f"conv_{SystemIds().ordered_uuid()}",
+        depth=read.depth,
+        last_depth=max_depth - 1,
+        parent_turn_id=read.parent_turn_id,
+        ordinal=options.get("ordinal", 0),
+        credential=read.credential,
+        trace=read.trace,
+    )
+
+
+@asynccontextmanager
+async def _journal(given: str | ConversationJournal | None) -> AsyncIterator[Dialogues | None]:
+    if given is None:
+        yield None
+    elif isinstance(given, ConversationJournal):
+        yield given.dialogues
+    else:
+        async with ConversationJournal(given) as journal:
+            yield journal.dialogues

@@ -1,0 +1,1 @@
+"""A dialogue: several agents that a driver lets speak in turn. Publicly it is a conversation."""

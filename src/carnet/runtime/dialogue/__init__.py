@@ -1,0 +1,1 @@
+"""Dialogues: several agents that a driver lets speak in turn."""

@@ -1,0 +1,282 @@
+"""Whom a driver calls: what participants are, as Agents.
+
+Law 1. An agent elsewhere is sent the stamps of its call, with the payer's credential where its
+       participant forwards it: who is written into a definition is listed by that (R5).
+Law 2. A model is no hop: it is sent neither the chain nor anybody's credential.
+Law 3. A function is given a visit; `headers` are those that an agent elsewhere would be sent.
+Law 4. What a function calls is one hop deeper, and refused before any I/O where no hop is left.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from carnet.core.call import AGENT_OWNED, Agent, Ask, Call, Target, turn_key
+from carnet.core.dialogue.transcript import text_for
+from carnet.core.messages.events import End, Event, Message
+from carnet.core.messages.output import Output
+from carnet.core.money.amount import MOST_MICROS
+from carnet.core.people.address import AGENT, is_agent_uri, is_handle
+from carnet.core.people.identity import Secret
+from carnet.errors import AgentNotFound
+from carnet.ports.world.clock import Clock, Ids
+from carnet.ports.world.http_client import HttpClient
+from carnet.runtime.agents.python import Native
+from carnet.runtime.agents.remote import Provider, Remote, RemoteEndpoint
+from carnet.runtime.agents.samvad_peer import SamvadPeer
+from carnet.runtime.client.client import Client, read_address
+from carnet.runtime.client.key import load_key
+from carnet.runtime.dialogue.definition import (
+    ChatModelTarget,
+    Participant,
+    is_address,
+    name_of,
+)
+from carnet.runtime.egress.client import EgressClient
+from carnet.runtime.peers.cards import Site
+from carnet.runtime.peers.samvad_client import RecipientClient, SamvadClient
+from carnet.runtime.peers.samvad_request import Recipient
+from carnet.runtime.peers.signing import Stamping
+from carnet.runtime.visit.means import Converses, VisitMeans
+from carnet.runtime.visit.pulled import CollectedAnswer, pulled
+from carnet.runtime.visit.visit import Visit
+from carnet.wire.dialects import openai
+
+LISTED = Stamping(takes_credential=True)
+_COMPLETIONS = "/chat/completions"
+
+
+class Speakers(Protocol):
+    """Knows who answers for those who take part."""
+
+    def of(self, target: Any, participant: Participant) -> Agent:
+        """Who answers for a target of a participant."""
+
+
+class DialogueVisit(Visit):
+    """One turn of a dialogue as the function that speaks it sees it."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a request carries that has somebody elsewhere speak this turn; credential included.
+
+        They are for the agent that answers in the place of this function: its depth is this turn's.
+        """
+        headers, secrets = LISTED.write(self.call)
+        return headers | {name: secret.reveal() for name, secret in secrets.items()}
+
+
+class DialogueFunction(Native):
+    """A function that takes part in a dialogue."""
+
+    def _visit(self, call: Call, out: Output) -> Visit:
+        return DialogueVisit(
+            call, out, self._dispatch, last_depth=self._last_depth, means=self._means
+        )
+
+
+class Callees:
+    """The agents of a driver, made when they are called first."""
+
+    def __init__(
+        self, *, clock: Clock, ids: Ids, currency: str, http: HttpClient | None = None
+    ) -> None:
+        """Without an HTTP client one is opened when it is needed, and closed with this."""
+        self._currency = currency
+        self._clock = clock
+        self._ids = ids
+        self._given = http
+        self._own: EgressClient | None = None
+        self._samvad: SamvadClient | None = None
+        self._agents: dict[tuple[int, int], Agent] = {}
+        self.converses: Converses | None = None  # for functions that have others converse
+
+    def of(self, target: Any, participant: Participant) -> Agent:
+        """Who answers for a target of a participant."""
+        key = (id(participant), id(target))  # one address may be called in several ways
+        found = self._agents.get(key)
+        if found is None:
+            found = self._agents[key] = self._made(target, participant)
+        return found
+
+    def _made(self, target: Any, participant: Participant) -> Agent:
+        if isinstance(target, ChatModelTarget):
+            return self._model(target)
+        if isinstance(target, Client):
+            token = target.token if participant.token is None else participant.token
+            return self._by_signature(target.recipient, token, participant.most)
+        if isinstance(target, str):
+            return self.elsewhere(target, token=participant.token, most_cost=participant.most)
+        means = VisitMeans(converses=self.converses)
+        return DialogueFunction(target, DriverDispatch(self), last_depth=0, means=means)
+
+    def elsewhere(
+        self, address: str, *, token: str | Secret | None = None, most_cost: int | None = None
+    ) -> Agent:
+        """The agent at an address: by chat completions at a URL, else by the signed dialect."""
+        secret = Secret(token) if isinstance(token, str) else token
+        if is_handle(address) or is_agent_uri(address):
+            url, expected = read_address(address)
+            identities = frozenset(filter(None, (expected,)))
+            client = self._signed().to(Recipient(site=Site(url), identities=identities))
+            return self._by_signature(client, secret, most_cost)
+        most = MOST_MICROS if most_cost is None else most_cost
+        endpoint = RemoteEndpoint(
+            url=_chat_url(address),
+            model=name_of(address) or "default",
+            token=secret,
+            currency=self._currency,
+        )
+        return Remote(self._http, endpoint, most_cost=most, stamping=LISTED)
+
+    def _by_signature(
+        self, client: RecipientClient, token: str | Secret | None, most_cost: int | None
+    ) -> Agent:
+        peer = SamvadPeer(
+            client,
+            token=Secret(token) if isinstance(token, str) else token,
+            most_cost=MOST_MICROS if most_cost is None else most_cost,
+            currency=self._currency,
+            stamping=LISTED,
+        )
+        return InOneText(peer)
+
+    def _model(self, target: ChatModelTarget) -> Agent:
+        endpoint = RemoteEndpoint(
+            url=target.url.rstrip("/").removesuffix(_COMPLETIONS) + _COMPLETIONS,
+            model=target.model,
+            token=target.api_key,
+            codec=openai.MODEL,
+        )
+        return Provider(self._http, endpoint, system_prompt=target.system)
+
+    @property
+    def _http(self) -> HttpClient:
+        if self._given is not None:
+            return self._given
+        if self._own is None:
+            self._own = EgressClient()
+        return self._own
+
+    def _signed(self) -> SamvadClient:
+        if self._samvad is None:
+            key = load_key()
+            sender = f"{AGENT}client-{key.kid}"
+            self._samvad = SamvadClient.of(
+                self._http, key, sender, clock=self._clock, ids=self._ids
+            )
+        return self._samvad
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._samvad is not None:
+            await self._samvad.close()
+        if self._own is not None:
+            await self._own.close()
+
+
+def _chat_url(address: str) -> str:
+    url = address.rstrip("/")
+    path = urlsplit(url).path
+    if path.endswith(_COMPLETIONS):
+        return url
+    return url + (_COMPLETIONS if path.endswith("/v1") else f"/v1{_COMPLETIONS}")
+
+
+class InOneText:
+    """An agent that is given all that was spoken as one text, since it takes no more."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+
+    async def __call__(self, call: Call, out: Output, /) -> End:
+        """Ask it with the text."""
+        text = text_for(call.ask.messages, call.carnet.speaker or "")
+        ask = Ask(messages=(Message.user(text),), stream=call.ask.stream)
+        return await self._agent(replace(call, ask=ask), out)
+
+
+class DriverDispatch:
+    """How a function that takes part calls somebody else: by an address, since nobody routes."""
+
+    def __init__(self, callees: Callees) -> None:
+        self._callees = callees
+
+    async def __call__(
+        self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
+    ) -> AsyncIterator[Event]:
+        """Call it one hop deeper, and give its events as they come."""
+        agent, call = self._child(parent, name, ask, index=index, auth=auth)
+
+        async def say(sink: Any) -> End:
+            return await agent(call, _ChildOutput(sink))
+
+        async for event in pulled(say):
+            yield event
+
+    async def whole(
+        self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
+    ) -> Sequence[Event]:
+        """Call it one hop deeper, and wait for all of its events."""
+        agent, call = self._child(parent, name, ask, index=index, auth=auth)
+        answer = CollectedAnswer()
+        end = await agent(call, _ChildOutput(answer))
+        return [*answer.events, *answer.used, end]
+
+    def check(self, call: Call) -> None:
+        """Nothing revokes what a driver does."""
+
+    def _child(
+        self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
+    ) -> tuple[Agent, Call]:
+        if not is_address(name):
+            raise AgentNotFound("a driver without a gateway calls by address")
+        carnet = parent.carnet.next_hop(
+            index=index,
+            speaker=name_of(name),
+            key=parent.record.key,
+            default=parent.carnet.bound(0),
+        )
+        agent = self._callees.elsewhere(name)
+        return agent, replace(
+            parent,
+            agent=name,
+            ask=ask,
+            carnet=carnet,
+            credential=None if auth == AGENT_OWNED else parent.credential,
+            target=Target(name=name, speaker=name_of(name), agent=agent, credit=f"peer:{name}"),
+            record=replace(
+                parent.record,
+                agent=name,
+                turn=carnet.turn,
+                parent_turn=carnet.parent_turn,
+                depth=carnet.depth,
+                key=turn_key(
+                    payer=parent.payer.account,
+                    actor=parent.caller.actor.name,
+                    agent=name,
+                    carnet=carnet,
+                    digest=b"",
+                ),
+            ),
+            is_child=True,
+        )
+
+
+class _ChildOutput:
+    """The Output of a call that a function makes: its events go where they are read."""
+
+    def __init__(self, sink: Any) -> None:
+        self.write = sink.write
+        self.usage = sink.usage
+
+    def called(self, _: object, /) -> None:
+        """It is in the callee's own record."""
+
+    def mark(self) -> int:
+        return 0
+
+    def back(self, _: int, /) -> bool:
+        return False

@@ -1,0 +1,128 @@
+"""What a driver was itself called with, and hands on to those whom it calls.
+
+    @app.post("/review")
+    async def review(request):
+        return await carnet.run_conversation([...], **carnet.inbound(request.headers))
+
+Law 1. A request is read as strictly as a gateway reads it: a malformed depth is never 0.
+Law 2. What is given beside the headers can only say more: the deeper of two depths counts, and two
+       runs or two parents that differ are refused.
+Law 3. Of the headers the chain, the payer's credential and the trace are handed on, nothing else.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypedDict
+
+from msgspec import Struct
+
+from carnet.core.chain.carnet import Trace, merge
+from carnet.core.people.identity import Secret
+from carnet.errors import ChainMismatch, MalformedCallerContext
+from carnet.wire.grammar.headers import Headers
+from carnet.wire.stamps import STAMPS
+from carnet.wire.stamps.stamp import TRACEPARENT, TRACESTATE, read_trace
+from carnet.wire.stamps.tangle import (
+    FORWARDED_AUTHORIZATION,
+    FORWARDED_DEPTH,
+    MAX_RUN_BYTES,
+    MAX_TURN_BYTES,
+    PARENT_TURN_ID,
+    RUN_ID,
+)
+
+_Text = str | bytes
+RequestHeaders = Mapping[str, str] | Mapping[str, Sequence[str]] | Iterable[tuple[_Text, _Text]]
+
+
+class InboundOptions(TypedDict, total=False):
+    """What `carnet.inbound` gives, and a conversation takes."""
+
+    run_id: str | None
+    inbound_depth: int
+    parent_turn_id: str | None
+    propagated_headers: Mapping[str, str]
+
+
+class Inbound(Struct, frozen=True, kw_only=True):
+    """Where in a chain a driver stands."""
+
+    run_id: str | None = None
+    depth: int = 0
+    parent_turn_id: str | None = None
+    credential: Secret | None = None  # of whoever pays
+    trace: Trace | None = None
+
+
+def inbound(headers: RequestHeaders) -> InboundOptions:
+    """What a conversation is given by the headers of the request that it is run for."""
+    read = _lines(headers)
+    here = _read(read)
+    handed_on = {
+        name: value
+        for name, value in read
+        if name in {FORWARDED_AUTHORIZATION, TRACEPARENT, TRACESTATE}
+    }
+    return InboundOptions(
+        run_id=here.run_id,
+        inbound_depth=here.depth,
+        parent_turn_id=here.parent_turn_id,
+        propagated_headers=handed_on,
+    )
+
+
+def place(options: InboundOptions) -> Inbound:
+    """Where a driver stands, by all that it was given."""
+    depth = options.get("inbound_depth", 0)
+    if depth < 0:
+        raise MalformedCallerContext(FORWARDED_DEPTH, "would be reset")
+    here = _read(_lines(options.get("propagated_headers") or {}))
+    run = _one(options.get("run_id"), here.run_id, "run")
+    parent = _one(options.get("parent_turn_id"), here.parent_turn_id, "parent turn")
+    return Inbound(
+        run_id=_checked(RUN_ID, run, MAX_RUN_BYTES),
+        depth=max(depth, here.depth),
+        parent_turn_id=_checked(PARENT_TURN_ID, parent, MAX_TURN_BYTES),
+        credential=here.credential,
+        trace=here.trace,
+    )
+
+
+def _checked(name: str, value: str | None, most: int) -> str | None:
+    """An id that arrives as it leaves."""
+    return Headers([(name.encode(), _raw(value or ""))]).visible(name, max_bytes=most)
+
+
+def _one(given: str | None, read: str | None, what: str) -> str | None:
+    if given and read and given != read:
+        raise ChainMismatch(f"two different {what}s")
+    return given or read
+
+
+def _read(lines: Sequence[tuple[str, str]]) -> Inbound:
+    headers = Headers([(_raw(name), _raw(value)) for name, value in lines])
+    stamped = STAMPS.read(headers)
+    position = merge(stamped.marks)
+    return Inbound(
+        run_id=position.run,
+        depth=position.depth,
+        parent_turn_id=position.turn,  # the turn that we are is the parent of those we call
+        credential=stamped.forwarded,
+        trace=read_trace(headers),
+    )
+
+
+def _lines(headers: RequestHeaders) -> list[tuple[str, str]]:
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    return [
+        (_text(name).lower(), _text(value))
+        for name, given in pairs
+        for value in ([given] if isinstance(given, str | bytes) else given)
+    ]
+
+
+def _text(value: _Text) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else value
+
+
+def _raw(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")

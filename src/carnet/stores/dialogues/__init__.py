@@ -1,0 +1,1 @@
+"""The journals of drivers that have no gateway."""

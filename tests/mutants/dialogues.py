@@ -1,0 +1,68 @@
+"""The behaviour behind the rows of conversations, each taken away by one small change."""
+
+from tests.mutants.mutant import Mutant
+
+DIALOGUE = (
+    Mutant(
+        "dialogue:run:received",
+        "core/dialogue/transcript.py",
+        "if turn.speaker == speaker else",
+        "if turn.speaker else",
+    ),
+    Mutant(
+        "dialogue:run:cap",
+        "runtime/dialogue/run.py",
+        "record.spent >= limits.max_spend:",
+        "record.spent > limits.max_spend + 5_000_000:",
+    ),
+    Mutant(
+        "dialogue:run:cents",
+        "core/dialogue/record.py",
+        "self.paid += event.cost or 0\n                self._pay(event.cost)",
+        "self.paid += event.cost or 0",
+    ),
+    Mutant(
+        "dialogue:policy:retryable",
+        "runtime/dialogue/policy.py",
+        "if isinstance(error, ConnectionError | TimeoutError):",
+        "if isinstance(error, Exception):",
+    ),
+    Mutant(
+        "dialogue:policy:cancel",
+        "runtime/dialogue/policy.py",
+        'verdict: Verdict = "good" if error is None else "neither"',
+        'verdict: Verdict = "good" if error is None else "bad"',
+    ),
+    Mutant(
+        "dialogue:propagation:depth",
+        "runtime/dialogue/place.py",
+        "if self.depth >= self.last_depth:",
+        "if self.depth > self.last_depth + 99:",
+        ("test_a_driver_that_is_too_deep_itself_writes_and_calls_nothing",),
+    ),
+    Mutant(
+        "dialogue:nested:ids",
+        "runtime/dialogue/place.py",
+        "if not self.scope:",
+        "if self.run_id:",
+    ),
+    Mutant(
+        "dialogue:journal:predicate",
+        "runtime/dialogue/run.py",
+        "if book.record.turns:",
+        "if not book:",
+    ),
+    Mutant(
+        "dialogue:journal:halts",
+        "core/dialogue/halt.py",
+        "return turns < limits.max_turns",
+        "return False",
+    ),
+    Mutant(
+        "dialogue:journal:one-writer",
+        "stores/lock.py",
+        'raise InProgress("somebody else writes it") from None',
+        "return cls(-1, path)",
+        ("test_a_run_has_one_writer_at_a_time_and_others_run_beside_it",),
+    ),
+)
