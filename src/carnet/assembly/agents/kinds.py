@@ -35,7 +35,11 @@ from carnet.runtime.agents.engine import EngineAgent
 from carnet.runtime.agents.http_engine import EngineAddress, HttpEngine, OpenStreams
 from carnet.runtime.agents.python import Native
 from carnet.runtime.agents.remote import Provider, RemoteEndpoint
-from carnet.runtime.dialogue.hosted import ConversationAgent, HostedConversations, HostParts
+from carnet.runtime.dialogue.hosted.conversations import (
+    ConversationAgent,
+    HostedConversations,
+    HostParts,
+)
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.samvad_request import Recipient
 from carnet.runtime.peers.signing import Stamping

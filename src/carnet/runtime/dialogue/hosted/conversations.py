@@ -45,7 +45,7 @@ from carnet.runtime.dialogue.definition import (
     Participant,
     conversation_of,
 )
-from carnet.runtime.dialogue.pages import TurnDialogues, first_place
+from carnet.runtime.dialogue.hosted.pages import TurnDialogues, first_place
 from carnet.runtime.dialogue.place import DialoguePlace
 from carnet.runtime.dialogue.policy import awaited
 from carnet.runtime.dialogue.run import DialogueRun, check_halt, is_over, tell_turns

@@ -17,7 +17,7 @@ from carnet.core.messages.events import CHILD, Extension, Usage
 from carnet.errors import Cancelled
 from carnet.ports.calls.steps import Step
 from carnet.runtime.dialogue.attempt import AttemptOutput
-from carnet.runtime.dialogue.pages import TurnDialogues
+from carnet.runtime.dialogue.hosted.pages import TurnDialogues
 from tests.runtime.scene import make_call
 
 SKIPPED = TurnSkipped(

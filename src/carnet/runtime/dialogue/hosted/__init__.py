@@ -1,0 +1,1 @@
+"""Conversations that a gateway drives, within turns of its own."""
