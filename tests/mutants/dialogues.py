@@ -18,8 +18,8 @@ DIALOGUE = (
     Mutant(
         "dialogue:run:cents",
         "core/dialogue/record.py",
-        "self.paid += event.cost or 0\n                self._pay(event.cost)",
-        "self.paid += event.cost or 0",
+        "self._discard(event)\n                self._pay(event.cost)",
+        "self._discard(event)",
     ),
     Mutant(
         "dialogue:policy:retryable",

@@ -10,6 +10,7 @@ Law. A child that was forked does not hold it: who outlives a gateway keeps no o
 import contextlib
 import fcntl
 import os
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -99,6 +100,16 @@ class RunLock:
                 _held.add(descriptor)
                 return cls(descriptor, path)
             os.close(descriptor)  # whoever held it has just taken it away
+
+    @classmethod
+    @contextlib.contextmanager
+    def held(cls, database: Path, name: str) -> Iterator[None]:
+        """The same for as long as a block lasts."""
+        lock = cls.hold(database, name)
+        try:
+            yield
+        finally:
+            lock.release()
 
     def release(self) -> None:
         """Let the next one write."""

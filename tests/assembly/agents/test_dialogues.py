@@ -13,6 +13,7 @@ from tests.support.http import Reply, request
 from tests.support.organisation import Organisation
 
 AGENTS = '''
+import time
 from pathlib import Path
 
 import carnet
@@ -88,6 +89,46 @@ def is_broken(state: carnet.DialogueState) -> bool:
     raise ValueError("of who defines it")
 
 
+def is_stuck(state: carnet.DialogueState) -> bool:
+    """Blocks until somebody lets it go."""
+    while not SPOKEN.with_name("let-go").exists():
+        time.sleep(0.005)
+    return False
+
+
+async def flaky(visit: carnet.Visit) -> str:
+    """Has asked and had others speak when it fails for the first time."""
+    await visit.peer("writer").ask("from within")
+    await visit.conversation(["writer", "critic"], seed="x", max_turns=2)
+    if note(f"{visit.carnet.run} flaky") and SPOKEN.read_text().count(f"{visit.carnet.run} fl") == 1:
+        raise ConnectionResetError
+    return "at last"
+
+
+async def never(visit: carnet.Visit) -> str:
+    await visit.step("never", note, f"{visit.carnet.run} never")
+    await visit.peer("writer").ask("before it fails")
+    raise RuntimeError("always")
+
+
+async def stands_in(visit: carnet.Visit) -> str:
+    await visit.step("stands in", note, f"{visit.carnet.run} stands in")
+    await visit.peer("writer").ask("in its place")
+    return "instead"
+
+
+again = carnet.CallPolicy(retries=1, backoff=0)
+retried = carnet.Conversation(
+    "retried", [flaky, "critic"], policy=again, max_turns=2, max_spend="0.03"
+)
+spoken_for = carnet.Conversation(
+    "spoken_for", [carnet.Participant(target=never, on_failure=stands_in), "critic"], max_turns=1
+)
+stuck = carnet.Conversation(
+    "stuck", ["writer", "critic"], halt_on=is_stuck, max_turns=9, deadline=0.3
+)
+
+
 broken = carnet.Conversation("broken", ["writer", "critic"], halt_on=is_broken, max_turns=9)
 judged = carnet.Conversation("judged", ["writer", "critic"], halt_on=is_enough, max_turns=9)
 '''
@@ -98,7 +139,7 @@ CONFIG = (
     ).replace('"agents:writer"\n', '"agents:writer"\nprice = "0.01"\n')
     + "".join(
         f'[agents.{name}]\nkind = "conversation"\ntarget = "agents:{name}"\n'
-        for name in ("mixed", "asking", "judged", "broken")
+        for name in ("mixed", "asking", "judged", "broken", "retried", "spoken_for", "stuck")
     )
     + """
 [agents.panel]
@@ -313,6 +354,36 @@ def test_a_visit_has_others_converse(acme: Organisation, run: str) -> None:
     waits(acme, f"{run}-sits", "sitter")
     answer(acme, f"{run}-sits")
     assert ended(acme, f"{run}-sits", "sitter").text == "accepted"
+
+
+def test_what_a_record_answers_when_it_is_tried_again_is_paid_and_counted_once(
+    acme: Organisation, run: str
+) -> None:
+    reply = ask(acme, run, "retried")
+    assert reply.status == 200, reply.body
+    assert reply.text == "[flaky] at last\n[critic] no to: [flaky] at last\n"
+    assert reply.json["usage"]["cost"] == "0.02"  # the writer, asked and in a conversation
+    assert spoken(acme, run).count("flaky") == 2
+    assert len([line for line in spoken(acme, run) if line.startswith("writer")]) == 2
+
+
+def test_who_speaks_for_another_does_and_asks_things_of_its_own(
+    acme: Organisation, run: str
+) -> None:
+    reply = ask(acme, run, "spoken_for")
+    assert reply.text == "[never] instead\n", reply.body
+    assert reply.json["usage"]["cost"] == "0.02"
+    assert spoken(acme, run) == ["never", "writer 1", "stands in", "writer 1"]
+
+
+def test_a_predicate_that_blocks_holds_up_neither_the_deadline_nor_others(
+    acme: Organisation, run: str
+) -> None:
+    try:
+        assert ask(acme, run, "stuck").text == "[writer] draft 1\n"
+        assert ask(acme, f"{run}-other", "judged").status == 200
+    finally:
+        (acme.folder / "let-go").touch()
 
 
 def test_it_runs_as_a_task(acme: Organisation, run: str) -> None:

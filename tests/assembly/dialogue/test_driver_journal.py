@@ -183,12 +183,51 @@ async def test_a_run_that_was_paid_by_somebody_is_not_gone_on_with_without_him(
     await carnet.run_conversation(pair(), max_turns=1, propagated_headers=FORWARDED, **options)
     with pytest.raises(UsageInvalid, match="credential"):
         await carnet.run_conversation(pair(), max_turns=2, **options)
-    over = await carnet.run_conversation(pair(), max_turns=1, **options)
-    assert over.turns == 1  # to be told what there is, nobody has to pay
+    with pytest.raises(UsageInvalid, match="credential"):  # nor is he told what was spoken
+        await carnet.run_conversation(pair(), max_turns=1, **options)
     people = pair()
     await carnet.run_conversation(people, max_turns=2, propagated_headers=FORWARDED, **options)
     assert people[1].visits[0].headers["x-tangle-forwarded-authorization"] == BEARER
     assert b"sk-tan-user-123" not in written(tmp_path)
+
+
+async def test_a_run_is_that_of_its_caller_whoever_else_names_it(journal: str) -> None:
+    options: dict[str, Any] = {"seed": "Go.", "max_turns": 2, "journal": journal}
+    request = {"x-tangle-runid": "r1", "x-tangle-turnid": "r1.t0.panel"}
+    callers: list[dict[str, Any]] = [
+        dict(carnet.inbound({**request, "Authorization": "Bearer service"})),
+        dict(carnet.inbound({**request, "Authorization": "Bearer service", **FORWARDED})),
+        dict(carnet.inbound({**request, **FORWARDED})),
+        {**carnet.inbound(request), "caller": "alice"},
+        {**carnet.inbound(request), "caller": "bob"},
+    ]
+    results = []
+    for caller in callers:
+        people = pair()
+        results.append(await carnet.run_conversation(people, **options, **caller))
+        assert [each.calls for each in people] == [1, 1], "it was given what another one was"
+    for caller, result in zip(callers, results, strict=True):
+        people = pair()
+        assert await carnet.run_conversation(people, **options, **caller) == result
+        assert [each.calls for each in people] == [0, 0]
+    with pytest.raises(UsageInvalid):
+        await carnet.run_conversation(pair(), **options, **carnet.inbound(request))
+
+
+async def test_who_has_the_file_is_told_whose_runs_are_in_it(journal: str, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"max_turns": 1, "journal": journal, "run_id": "r1"}
+    for caller in ("alice", "bob"):
+        await carnet.run_conversation(pair(), caller=caller, **options)
+    async with carnet.Journal(journal) as opened:
+        first, second = await opened.runs()
+        assert first.owner != second.owner
+        with pytest.raises(UsageInvalid, match="2 callers"):
+            await opened.events("r1")
+        assert len(await opened.events("r1", owner=first.owner)) > 0
+        await opened.forget("r1", owner=first.owner)
+        assert [each.owner for each in await opened.runs()] == [second.owner]
+        assert len(await opened.events("r1")) > 0
+    assert b"alice" not in written(tmp_path)
 
 
 async def test_what_is_no_journal_is_told_by_its_key(tmp_path: Path) -> None:

@@ -186,6 +186,88 @@ async def test_a_function_has_others_converse_kept_under_its_turn(tmp_path: Path
         assert await journal.nested(result.run_id) == [f"{turn}#1", f"{turn}#2"]
 
 
+def journaled(tmp_path: Path, *, is_kept: bool) -> dict[str, str]:
+    return {"journal": f"sqlite:{tmp_path / 'j.db'}"} if is_kept else {}
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+@pytest.mark.parametrize("costs", [(5, 1), (1, 5)])
+async def test_who_speaks_for_another_is_paid_beside_what_that_one_has_cost(
+    costs: tuple[int, int], is_kept: bool, tmp_path: Path
+) -> None:
+    failed, spoken = costs
+    broken = Speaker("broken", ValueError("no"), cost=failed)
+    spare = swarm(*inner(cost=spoken))
+    people = [carnet.Participant(target=broken, on_failure=spare), Speaker("o", cost=0)]
+    kept = journaled(tmp_path, is_kept=is_kept)
+    result = await carnet.run_conversation(people, max_turns=1, **kept)
+    assert texts(result) == ["[inner-a] inner-a-1\n[inner-b] inner-b-1"]
+    assert result.spent == failed + 2 * spoken
+
+
+async def test_a_conversation_that_speaks_for_another_is_kept_beside_it(tmp_path: Path) -> None:
+    broken = swarm(Speaker("x", cost=3), Speaker("y", ValueError("no"), cost=4))
+    spare = carnet.Conversation("spare", inner(cost=1), max_turns=2)
+    people = [carnet.Participant(target=broken, on_failure=spare), Speaker("o", cost=0)]
+    kept = journaled(tmp_path, is_kept=True)
+    result = await carnet.run_conversation(people, max_turns=1, **kept)
+    assert (result.halted.kind, result.spent) == ("max_turns", 3 + 4 + 2)
+
+
+@pytest.mark.parametrize(("is_kept", "spoken"), [(True, 2), (False, 4)])
+async def test_what_a_function_had_others_say_is_counted_as_often_as_it_was_said(
+    is_kept: bool, spoken: int, tmp_path: Path
+) -> None:
+    a, b = inner(cost=5)
+    failures = [ConnectionResetError()]
+
+    async def chair(visit: carnet.Visit) -> str:
+        await visit.conversation([a, b], max_turns=2)
+        if failures:
+            raise failures.pop()
+        return "done"
+
+    result = await carnet.run_conversation(
+        [chair, Speaker("o", cost=0)],
+        max_turns=1,
+        policy=carnet.CallPolicy(retries=1, backoff=0),
+        **journaled(tmp_path, is_kept=is_kept),
+    )
+    assert texts(result) == ["done"]
+    assert (a.calls + b.calls, result.spent) == (spoken, 5 * spoken)
+
+
+async def test_what_a_function_has_others_say_is_bounded_by_what_is_left(tmp_path: Path) -> None:
+    a, b = inner(cost=4)
+
+    async def chair(visit: carnet.Visit) -> str:
+        result = await visit.conversation([a, b], max_turns=9)
+        return result.halted.kind
+
+    result = await carnet.run_conversation(
+        [Speaker("o", cost=2), chair],
+        max_turns=9,
+        max_spend=10,
+        **journaled(tmp_path, is_kept=True),
+    )
+    assert (a.calls, b.calls) == (1, 1)
+    assert (texts(result)[1], result.spent, result.halted.kind) == ("max_spend", 10, "max_spend")
+
+
+async def test_a_nested_attempt_that_is_late_is_tried_again() -> None:
+    """Whichever of the two timers rings first."""
+
+    async def slow(_: carnet.Visit) -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+    first = Speaker("inner-a", slow, "well")
+    policy = carnet.CallPolicy(seconds=0.05, retries=1, backoff=0)
+    people = [carnet.Participant(target=swarm(first, Speaker("inner-b")), policy=policy)]
+    result = await carnet.run_conversation([*people, Speaker("o")], max_turns=1)
+    assert texts(result) == ["[inner-a] well\n[inner-b] inner-b-1"]
+
+
 async def test_names_of_agents_lead_nowhere_without_a_gateway() -> None:
     panel = carnet.Conversation("panel", ["writer", "critic"], max_turns=2)
     with pytest.raises(ValueError, match="'writer' is no address"):

@@ -39,14 +39,15 @@ def test_attempts_at_an_open_turn_are_counted_and_paid() -> None:
     begun: list[DialogueEvent] = [
         started(),
         TurnStarted(**TURN, attempt=1),
-        TurnDiscarded(**TURN, attempt=1, code="x", message="y", cost=3),
+        TurnDiscarded(**TURN, attempt=1, code="x", message="y", cost=3, counted={"call:0:b": 2}),
         TurnRetried(**TURN, attempt=2, reason="again"),
     ]
     record = DialogueRecord.of(begun)
-    assert (record.index, record.attempts, record.paid, record.spent) == (0, 2, 3, 3)
+    assert (record.index, record.attempts, record.spent) == (0, 2, 3)
+    assert record.counted == {"call:0:b": 2}
     assert record.open == begun[-1]
     record.add(spoken(cost=None))
-    assert (record.index, record.attempts, record.paid) == (1, 0, 0)
+    assert (record.index, record.attempts, record.counted) == (1, 0, {})
     assert (record.spent, record.unknown_costs) == (3, 1)
     assert (record.seed, record.participants, record.fingerprint) == ("Go.", ("a", "b"), "f")
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import settings
@@ -14,9 +15,10 @@ from carnet.core.dialogue.events import DialogueEvent
 from carnet.core.dialogue.record import DialogueRecord
 from carnet.errors import StorageUnavailable
 from carnet.runtime.dialogue.callees import Callees
+from carnet.runtime.dialogue.nested import NestedConversations
+from carnet.runtime.dialogue.parts import DialogueParts
 from carnet.runtime.dialogue.place import DialoguePlace
 from carnet.runtime.dialogue.run import DialogueRun
-from carnet.runtime.dialogue.turn import DialogueParts
 from carnet.runtime.stream import closing
 from carnet.testing.clock import FakeClock, FakeIds
 from carnet.testing.dialogues import MemoryDialogues
@@ -34,12 +36,15 @@ class DrivenRun(RuleBasedStateMachine):
         self.failing: list[bool] = []  # whether the next calls fail, one after the other
         self.acknowledged: dict[str, str] = {}  # the text of every turn that was shown as ended
         self.max_turns = 4
+        self.cut_at: int | None = None  # the call in whose midst its driver is cancelled or aborted
+        self.cut: Callable[[], object] | None = None
         self.calls: Counter[str] = Counter()
 
     def _speaker(self, name: str) -> Any:
         async def speak(visit: carnet.Visit) -> Any:
             self.calls[visit.carnet.turn] += 1
             yield carnet.Usage(cost=COST)
+            await self._perhaps_cut()
             if self.failing and self.failing.pop(0):
                 raise ConnectionResetError
             yield f"{name} after {len(visit.messages)}"
@@ -47,20 +52,48 @@ class DrivenRun(RuleBasedStateMachine):
         speak.__name__ = speak.__qualname__ = name
         return speak
 
+    async def _perhaps_cut(self) -> None:
+        if self.cut_at is None or self.cut is None:
+            return
+        self.cut_at -= 1
+        if self.cut_at < 0:
+            self.cut()
+            await asyncio.Event().wait()
+
+    def _chair(self) -> Any:
+        """A function that has others converse, and costs nothing itself."""
+
+        async def chair(visit: carnet.Visit) -> str:
+            people = [self._speaker("x"), self._speaker("y")]
+            result = await visit.conversation(people, seed="Go.", max_turns=2)
+            if result.halted.kind != "max_turns" or (self.failing and self.failing.pop(0)):
+                raise ConnectionResetError
+            return " ".join(turn.text for turn in result.transcript)
+
+        return chair
+
     def _conversation(self) -> carnet.Conversation:
-        inner = carnet.Conversation("swarm", [self._speaker("x"), self._speaker("y")], max_turns=2)
+        swarm = carnet.Conversation("swarm", [self._speaker("x"), self._speaker("y")], max_turns=2)
+        spare = carnet.Conversation("spare", [self._speaker("x"), self._speaker("y")], max_turns=2)
         return carnet.Conversation(
             "panel",
-            [self._speaker("a"), inner],
+            [
+                self._speaker("a"),
+                carnet.Participant(target=swarm, on_failure=spare),
+                self._chair(),
+            ],
             max_turns=self.max_turns,
             policy=carnet.CallPolicy(retries=1, backoff=0),
         )
 
-    async def _drive(self, *, shown: int) -> None:
+    async def _drive(self, *, shown: int, abort: asyncio.Event | None = None) -> None:
         """Drive it, and stop reading after so many events."""
         clock, ids = FakeClock(), FakeIds()
         callees = Callees(clock=clock, ids=ids, currency="credits")
-        parts = DialogueParts(clock=clock, ids=ids, callees=callees, journal=self.journal)
+        parts = DialogueParts(
+            clock=clock, ids=ids, callees=callees, journal=self.journal, abort=abort
+        )
+        callees.converses = NestedConversations(parts)
         place = DialoguePlace(run_id=RUN, last_depth=3)
         run = DialogueRun(self._conversation(), place, parts, seed="Go.")
         async with closing(run.events()) as events:
@@ -88,6 +121,21 @@ class DrivenRun(RuleBasedStateMachine):
         asyncio.run(self._drive(shown=shown))
         self.failing = []
 
+    @rule(at=st.integers(0, 8), aborts=st.booleans(), failing=st.lists(st.booleans(), max_size=3))
+    def a_driver_is_cut_in_the_midst_of_a_call(
+        self, at: int, aborts: bool, failing: list[bool]
+    ) -> None:
+        async def cut() -> None:
+            abort = asyncio.Event()
+            driving = asyncio.ensure_future(self._drive(shown=999, abort=abort))
+            self.cut = abort.set if aborts else driving.cancel
+            with contextlib.suppress(asyncio.CancelledError):
+                await driving
+
+        self.cut_at, self.failing = at, failing
+        asyncio.run(cut())
+        self.cut_at, self.cut, self.failing = None, None, []
+
     @rule()
     def the_limit_is_raised(self) -> None:
         self.max_turns = min(self.max_turns + 1, 8)
@@ -113,9 +161,8 @@ class DrivenRun(RuleBasedStateMachine):
 
     def _text(self, index: int) -> str:
         """What is spoken in a turn, whatever happened before."""
-        if index % 2 == 0:
-            return f"a after {index + 1}"
-        return "[x] x after 1\n[y] y after 2"
+        within = "[x] x after 1\n[y] y after 2", "x after 1 y after 2"
+        return f"a after {index + 1}" if index % 3 == 0 else within[index % 3 - 1]
 
     def _record(self, scope: str = "") -> DialogueRecord:
         return DialogueRecord.of(self.journal.events(RUN, scope))

@@ -60,10 +60,19 @@ async def test_only_a_parent_that_a_peer_named_is_compared(store: Store) -> None
     claimed(await store.turns.claim(a_claim("r1", turn="t2", parent_turn="far", depth=1)))
 
 
-async def test_a_known_turn_is_answered_before_its_place_is_looked_at(store: Store) -> None:
+async def test_a_turn_that_is_sent_again_stands_where_it_stood(store: Store) -> None:
     turn = claimed(await store.turns.claim(below("far", 3, "t1")))
+    assert await store.turns.claim(below("far", 0, "t1")) == MISPLACED
     ended = await store.turns.finish(a_finish(turn))
-    assert await store.turns.claim(below("far", 0, "t1")) == Known(ended)
+    assert await store.turns.claim(below("far", 0, "t1")) == MISPLACED
+    assert await store.turns.claim(below("far", 3, "t1")) == Known(ended)
+
+
+async def test_a_turn_that_failed_does_not_run_again_from_another_depth(store: Store) -> None:
+    turn = claimed(await store.turns.claim(below("far", 3, "t1")))
+    await store.turns.finish(a_finish(turn, state="failed", code="x", retryable=True))
+    assert await store.turns.claim(below("far", 0, "t1")) == MISPLACED
+    claimed(await store.turns.claim(below("far", 3, "t1")))
 
 
 async def test_claims_of_one_batch_are_compared_with_one_another(store: Store) -> None:

@@ -9,7 +9,7 @@ from carnet.stores.open import open_journal
 
 async def hold(folder: Path) -> None:
     journal = await open_journal("sqlite:j.db", base=folder)
-    async with journal.hold("r", ""):
+    async with journal.hold("r", "", ""):
         sys.stdout.write("held\n")
         sys.stdout.flush()
         await asyncio.Event().wait()

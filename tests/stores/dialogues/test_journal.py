@@ -42,12 +42,12 @@ async def test_events_are_read_in_the_order_they_were_written(tmp_path: Path) ->
     journal = await open_journal("sqlite:j.db", base=tmp_path)
     text = TurnText(run_id="r", index=0, speaker="a", turn_id="r.t0.a", attempt=1, text="x")
     written: list[DialogueEvent] = [text, *[turn(index) for index in range(12)], end()]
-    async with journal.hold("r", "") as pages:
+    async with journal.hold("r", "", "") as pages:
         await pages.append(written[:3])
         for event in written[3:]:
             await pages.append([event])
         assert await pages.read() == written[1:]  # text is that of a turn, once it has ended
-    async with journal.hold("r", "r.t0.a") as pages:
+    async with journal.hold("r", "", "r.t0.a") as pages:
         assert await pages.read() == []
         await pages.append([turn(0)])
     await journal.aclose()
@@ -68,10 +68,10 @@ async def test_events_are_read_in_the_order_they_were_written(tmp_path: Path) ->
 
 async def test_a_writer_that_was_overtaken_cannot_write(tmp_path: Path) -> None:
     journal = await open_journal("sqlite:j.db", base=tmp_path)
-    late = JournalPages(journal, "r", "", 0)
-    async with journal.hold("r", "") as pages:
+    late = JournalPages(journal, ("r", "", ""), 0)
+    async with journal.hold("r", "", "") as pages:
         with pytest.raises(InProgress):
-            async with journal.hold("r", ""):
+            async with journal.hold("r", "", ""):
                 raise AssertionError
         await pages.append([turn(0)])
     with pytest.raises(StorageUnavailable, match="UNIQUE"):
@@ -82,8 +82,8 @@ async def test_a_writer_that_was_overtaken_cannot_write(tmp_path: Path) -> None:
 async def test_many_write_at_once_and_who_was_overtaken_fails_alone(tmp_path: Path) -> None:
     journal = await open_journal("sqlite:j.db", base=tmp_path)
     runs = [f"r{number}" for number in range(600)]
-    pages = [JournalPages(journal, run, "", 0) for run in runs]
-    late = JournalPages(journal, runs[0], "", 0)
+    pages = [JournalPages(journal, (run, "", ""), 0) for run in runs]
+    late = JournalPages(journal, (runs[0], "", ""), 0)
     outcomes = await asyncio.gather(
         *(each.append([turn(0), turn(1)]) for each in (*pages, late)), return_exceptions=True
     )
@@ -101,11 +101,11 @@ async def test_a_writer_in_another_process_holds_it_until_it_dies(tmp_path: Path
     with speaking(module, str(tmp_path), env={}) as (process, output):
         assert output.readline() == "held\n"
         with pytest.raises(InProgress):
-            async with journal.hold("r", ""):
+            async with journal.hold("r", "", ""):
                 raise AssertionError
         process.kill()
         process.wait(60)
-    async with journal.hold("r", "") as pages:
+    async with journal.hold("r", "", "") as pages:
         assert await pages.read() == []
     await journal.aclose()
 

@@ -8,38 +8,34 @@ Law 1. What is wrong with what was given is told before anybody is called or any
 Law 2. Whoever stops reading, and a task that is cancelled, aborts the run; it can go on under the
        same `run_id`, with the same journal.
 Law 3. Connections and files that were opened for a run are closed with it.
+Law 4. A run in a journal is that of whoever began it: who names it as well has one of its own.
 """
 
 import asyncio
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, Unpack
 
 from carnet.assembly.dialogue.depth import first_refused
-from carnet.core.dialogue.events import ConversationEnded, ConversationResult, DialogueEvent
+from carnet.core.dialogue.events import ConversationResult, DialogueEvent
 from carnet.ports.calls.dialogues import Dialogues
 from carnet.runtime.dialogue.callees import Callees
 from carnet.runtime.dialogue.definition import (
     Amount,
     Conversation,
     HaltOn,
+    OnEvent,
     Order,
     conversation_of,
 )
-from carnet.runtime.dialogue.inbound import InboundOptions, place
+from carnet.runtime.dialogue.inbound import InboundOptions, owner_of, place
+from carnet.runtime.dialogue.nested import NestedConversations
+from carnet.runtime.dialogue.parts import DialogueParts
 from carnet.runtime.dialogue.place import DialoguePlace
-from carnet.runtime.dialogue.policy import CallPolicy, awaited
-from carnet.runtime.dialogue.run import DialogueRun, NestedConversations
-from carnet.runtime.dialogue.turn import DialogueParts
+from carnet.runtime.dialogue.policy import CallPolicy
+from carnet.runtime.dialogue.run import DialogueRun
 from carnet.runtime.stream import closing
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.stores.dialogues.journal import DialogueJournal, JournalSummary
@@ -47,7 +43,6 @@ from carnet.stores.open import open_journal
 from carnet.wire.stamps.tangle import DEFAULT_MAX_DEPTH
 
 Participants = Conversation | Sequence[Any]
-OnEvent = Callable[[DialogueEvent], object | Awaitable[object]]
 
 DEFAULT_CURRENCY: Final = "credits"
 _OF_DEFINITION: Final = {"order", "halt_on", "policy", "max_turns", "max_spend", "deadline"}
@@ -90,17 +85,22 @@ class ConversationJournal:
         """Every run that was begun here."""
         return await self.dialogues.runs()
 
-    async def events(self, run_id: str, parent_turn_id: str = "") -> list[DialogueEvent]:
-        """All that was told of a run, or of the one within a turn of it; none if it is unknown."""
-        return await self.dialogues.events(run_id, parent_turn_id)
+    async def events(
+        self, run_id: str, parent_turn_id: str = "", *, owner: str | None = None
+    ) -> list[DialogueEvent]:
+        """All that was told of a run, or of the one within a turn of it; none if it is unknown.
 
-    async def nested(self, run_id: str) -> list[str]:
+        Several callers may have a run of that name: `owner`, as `runs()` tells it, says whose.
+        """
+        return await self.dialogues.events(run_id, parent_turn_id, owner=owner)
+
+    async def nested(self, run_id: str, *, owner: str | None = None) -> list[str]:
         """The turns of a run that hold a conversation of their own."""
-        return await self.dialogues.nested(run_id)
+        return await self.dialogues.nested(run_id, owner=owner)
 
-    async def forget(self, run_id: str) -> None:
+    async def forget(self, run_id: str, *, owner: str | None = None) -> None:
         """Remove all that was kept of a run; InProgress while somebody drives it."""
-        await self.dialogues.forget(run_id)
+        await self.dialogues.forget(run_id, owner=owner)
 
 
 class ConversationOptions(InboundOptions, total=False):
@@ -137,26 +137,32 @@ async def run_conversation(
         options: `seed`, the limits `max_turns`, `max_spend` and `deadline`, `order`, `halt_on`,
             `policy`, `journal`, `abort`, `max_depth`, and what `carnet.inbound` gives.
     """
-    streams = on_event is not None
-    async with closing(_events(participants, options, streams=streams)) as events:
-        async for event in events:
-            if on_event is not None:
-                await awaited(on_event(event))
-            if isinstance(event, ConversationEnded):
-                return event.result
-    raise AssertionError("a run ends with its result")
+    async with _run(participants, options, streams=on_event is not None) as run:
+        return await run.tell(on_event)
 
 
 def stream_conversation(
     participants: Participants, /, **options: Unpack[ConversationOptions]
 ) -> AsyncGenerator[DialogueEvent, None]:
     """Run a conversation and give its events, each after it was kept. Takes what a run takes."""
-    return _events(participants, options, streams=True)
+    return _events(participants, options)
 
 
 async def _events(
-    participants: Participants, options: ConversationOptions, *, streams: bool
+    participants: Participants, options: ConversationOptions
 ) -> AsyncGenerator[DialogueEvent, None]:
+    async with (
+        _run(participants, options, streams=True) as run,
+        closing(run.events()) as events,
+    ):
+        async for event in events:
+            yield event
+
+
+@asynccontextmanager
+async def _run(
+    participants: Participants, options: ConversationOptions, *, streams: bool
+) -> AsyncIterator[DialogueRun]:
     conversation = _conversation(participants, options)
     where = _place(options)
     where.refuse_if_final()
@@ -164,7 +170,8 @@ async def _events(
     currency = options.get("currency", DEFAULT_CURRENCY)
     callees = Callees(clock=clock, ids=ids, currency=currency)
     try:
-        async with _journal(options.get("journal")) as journal:
+        owner = owner_of(where.run_id, options.get("caller"), where.credential)
+        async with _journal(options.get("journal"), owner) as journal:
             parts = DialogueParts(
                 clock=clock,
                 ids=ids,
@@ -176,10 +183,7 @@ async def _events(
                 currency=currency,
             )
             callees.converses = NestedConversations(parts)
-            run = DialogueRun(conversation, where, parts, seed=options.get("seed"))
-            async with closing(run.events()) as events:
-                async for event in events:
-                    yield event
+            yield DialogueRun(conversation, where, parts, seed=options.get("seed"))
     finally:
         await callees.close()
 
@@ -208,11 +212,13 @@ def _place(options: ConversationOptions) -> DialoguePlace:
 
 
 @asynccontextmanager
-async def _journal(given: str | ConversationJournal | None) -> AsyncIterator[Dialogues | None]:
+async def _journal(
+    given: str | ConversationJournal | None, owner: str
+) -> AsyncIterator[Dialogues | None]:
     if given is None:
         yield None
     elif isinstance(given, ConversationJournal):
-        yield given.dialogues
+        yield given.dialogues.of(owner)
     else:
         async with ConversationJournal(given) as journal:
-            yield journal.dialogues
+            yield journal.dialogues.of(owner)

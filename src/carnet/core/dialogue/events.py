@@ -106,6 +106,7 @@ class TurnDiscarded(Struct, frozen=True, kw_only=True, tag="turn_discard"):
     at: int
     cost: int | None = None  # micro-units; None: nobody said
     detail: str = ""  # of the error, for whoever runs the driver
+    counted: dict[str, int] = {}  # of that, by name, what is answered from a record from now on
 
     @property
     def attempt_id(self) -> str:

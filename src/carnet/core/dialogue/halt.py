@@ -30,6 +30,13 @@ class DialogueLimits(Struct, frozen=True, kw_only=True):
         if self.seconds is not None and not self.seconds > 0:
             raise ValueError("a deadline is more than 0 seconds away")
 
+    def within(self, most: int | None) -> "DialogueLimits":
+        """These, where no more than so much is left; None: nothing above bounds it."""
+        if most is None:
+            return self
+        spend = most if self.max_spend is None else min(most, self.max_spend)
+        return DialogueLimits(max_turns=self.max_turns, max_spend=spend, seconds=self.seconds)
+
 
 class Halt(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a dialogue has stopped."""

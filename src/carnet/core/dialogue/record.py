@@ -3,7 +3,8 @@
 Law 1. A record follows from its events alone, whoever reads them.
 Law 2. A turn that ended is in the transcript once. One that began and did not end is open: it is
        spoken again under the same id, by an attempt with a number of its own.
-Law 3. What a discarded attempt has cost is spent.
+Law 3. What a discarded attempt has cost is spent. What of that a record answers for from then on is
+       remembered while its turn is open: the next attempt does not count it again.
 """
 
 from collections.abc import Iterable
@@ -22,6 +23,7 @@ from carnet.core.dialogue.events import (
 )
 from carnet.core.dialogue.halt import Halt
 from carnet.core.dialogue.transcript import SpokenTurn
+from carnet.core.messages.events import Usage
 
 
 class DialogueRecord:
@@ -38,7 +40,7 @@ class DialogueRecord:
         self.unknown_costs = 0
         self.turn_id = ""  # of the turn that is open
         self.attempts = 0  # at it
-        self.paid = 0  # by attempts at the turn that is open, which were discarded
+        self.counted: dict[str, int] = {}  # at it, by name: what later attempts find in a record
         self.open: TurnStarted | TurnRetried | None = None  # an attempt that has not ended
         self.halt: Halt | None = None
         self.ended = 0
@@ -68,8 +70,7 @@ class DialogueRecord:
             case TurnStarted() | TurnRetried():
                 self._begin(event)
             case TurnDiscarded():
-                self.open = None
-                self.paid += event.cost or 0
+                self._discard(event)
                 self._pay(event.cost)
             case TurnEnded(turn=turn):
                 self.turns.append(turn)
@@ -95,6 +96,17 @@ class DialogueRecord:
             ended=ended,
         )
 
+    def usage(self) -> Usage:
+        """What all of it has used, for the turn that it is spoken in."""
+        tokens_in = [turn.tokens_in for turn in self.turns if turn.tokens_in is not None]
+        tokens_out = [turn.tokens_out for turn in self.turns if turn.tokens_out is not None]
+        is_known = bool(self.spent) or not self.unknown_costs
+        return Usage(
+            tokens_in=sum(tokens_in) if tokens_in else None,
+            tokens_out=sum(tokens_out) if tokens_out else None,
+            cost=self.spent if is_known else None,
+        )
+
     def _define(self, event: ConversationStarted | ConversationResumed) -> None:
         self.seed, self.fingerprint = event.seed, event.fingerprint
         self.participants = event.participants
@@ -104,9 +116,16 @@ class DialogueRecord:
             self._close()
         self.open, self.turn_id, self.attempts = event, event.turn_id, event.attempt
 
+    def _discard(self, event: TurnDiscarded) -> None:
+        if event.turn_id != self.turn_id:  # a journal may hold the ends alone
+            self._close()
+        self.open, self.turn_id, self.attempts = None, event.turn_id, event.attempt
+        for name, cost in event.counted.items():
+            self.counted[name] = self.counted.get(name, 0) + cost
+
     def _pay(self, cost: int | None) -> None:
         self.spent += cost or 0
         self.unknown_costs += cost is None
 
     def _close(self) -> None:
-        self.open, self.turn_id, self.attempts, self.paid = None, "", 0, 0
+        self.open, self.turn_id, self.attempts, self.counted = None, "", 0, {}

@@ -180,6 +180,8 @@ Event = (
 STATES: Final[dict[type, TurnState]] = {Done: "done", Failed: "failed", Waiting: "waiting"}
 
 CHILD = "carnet.child"  # an Extension that says what a call made in process has cost
+AGAIN = "again"  # in it: the answer was read from the record of a call that was made before
+RECORDED = "carnet.recorded"  # an Extension before an answer: it is read from a record
 UNKNOWN_COST = "carnet.unknown_cost"  # an Extension: somebody charged and did not say how much
 RESULT = "carnet.result"  # an Extension: what a skill gave as its result, a JSON object
 RECEIPT = "carnet.receipt"  # an Extension: what we signed about the answer, as it leaves

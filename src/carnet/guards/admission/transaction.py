@@ -347,7 +347,7 @@ def refusal(denied: Denied, entry: Entry, most_run_calls: int) -> CarnetError:
         "spent": DelegationReplayed(link=1 if granted is None else granted.single_use_link()),
         "mismatch": IdempotencyMismatch(),
         "resolution": PolicyStateInvalid(),
-        "chain": ChainMismatch("the parent turn is known here at another depth"),
+        "chain": ChainMismatch("the turn or its parent is known here at another depth"),
         "rate": RateLimited(denied.bucket or "", retry_after=denied.retry_after or 1),
         "quota": _used_up(denied, entry.quotas),
         "run_calls": RunCallsExceeded(limit=most_run_calls),

@@ -3,7 +3,9 @@
 Law 1. What `append` has returned from is durable.
 Law 2. A dialogue has one writer at a time. A writer that is gone, however that came, holds nobody
        up; one that was overtaken cannot write.
-Law 3. A dialogue within a turn of another one is kept under that turn: `scope` is its id.
+Law 3. A dialogue within a turn of another one is kept under that turn: `scope` is its id, and says
+       which of several that are run in it.
+Law 4. These are the dialogues of one owner: what others keep under the same run is another's.
 """
 
 from collections.abc import Sequence

@@ -3,27 +3,65 @@
 Law 1. An attempt that has ended takes nothing more: who was let go speaks to nobody.
 Law 2. What it costs is what it says, what those whom it called say, or what its tokens cost; and
        unknown where nobody says anything.
-Law 3. What is said is bounded: an answer that never ends is a failure.
+Law 3. What an earlier attempt has counted, and a record answers for now, is not counted again: a
+       call under its place, a conversation by what it has come to in all.
+Law 4. What is said is bounded: an answer that never ends is a failure.
 """
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, Final
 
-from carnet.core.call import Price
-from carnet.core.messages.events import CHILD, RESULT, Data, Event, Extension, Text, Usage
+from msgspec.structs import replace
+
+from carnet.core.call import Agent, Call, Price
+from carnet.core.dialogue.halt import Halt
+from carnet.core.messages.events import (
+    AGAIN,
+    CHILD,
+    RESULT,
+    Data,
+    Done,
+    End,
+    Event,
+    Extension,
+    Failed,
+    Text,
+    Usage,
+)
 from carnet.core.messages.outbound_call import OutboundCall
-from carnet.errors import Cancelled, ProviderError
+from carnet.core.messages.output import Output
+from carnet.errors import Cancelled, CarnetError, CircuitOpen, ProviderError, ProviderTimeout
+from carnet.runtime.wrappers.timed import BY_CALLER
 from carnet.wire.grammar import json
 
 MOST_CHARACTERS: Final = 4_000_000  # of one turn
+_NOTHING: Final[Mapping[str, int]] = {}
 
 
 class AttemptOutput:
     """What one attempt says and uses."""
 
-    def __init__(self, *, price: Price | None = None, currency: str = "credits") -> None:
-        """`price` is that of tokens whose cost nobody says; other currencies are unknown costs."""
+    def __init__(
+        self,
+        *,
+        price: Price | None = None,
+        currency: str = "credits",
+        before: Mapping[str, int] = _NOTHING,
+        left: int | None = None,
+    ) -> None:
+        """Take what one attempt says.
+
+        Args:
+            price: That of tokens whose cost nobody says.
+            currency: Costs in another one are unknown.
+            before: What earlier attempts at the turn have counted, of what a record answers for.
+            left: Of the money, in micro-units, for what it has others do.
+        """
         self.changed = asyncio.Event()
+        self.counted: dict[str, int] = {}  # as `before`, by this one
+        self._before = before
+        self._left = left
         self.tokens_in: int | None = None
         self.tokens_out: int | None = None
         self._price = price
@@ -59,7 +97,31 @@ class AttemptOutput:
         if event.name == RESULT:
             self._values.append(event.payload)
         elif event.name == CHILD and isinstance(event.payload, dict):
-            self._children = (self._children or 0) + int(event.payload.get("cost") or 0)
+            self._count_call(event.payload)
+
+    def _count_call(self, payload: Mapping[str, Any]) -> None:
+        name, cost = (
+            f"call:{payload.get('index')}:{payload.get('to')}",
+            int(payload.get("cost") or 0),
+        )
+        if payload.get(AGAIN) and (name in self._before or name in self.counted):
+            return
+        self.counted[name] = self.counted.get(name, 0) + cost
+        self._children = (self._children or 0) + cost
+
+    def most_of(self, conversation: str) -> int | None:
+        """What a conversation within may come to in all; None: nothing bounds it."""
+        if self._left is None:
+            return None
+        return max(0, self._left - (self.cost or 0) + self._before.get(conversation, 0))
+
+    def converse(self, conversation: str, usage: Usage, *, is_kept: bool) -> None:
+        """Take what a conversation within has come to; `is_kept`: with what it was before."""
+        if usage.cost is not None and not self._is_over:
+            told = self._before.get(conversation, 0) if is_kept else 0
+            usage = replace(usage, cost=max(0, usage.cost - told))
+            self.counted[conversation] = usage.cost or 0
+        self.usage(usage)
 
     def usage(self, usage: Usage, /) -> None:
         """Take what was used; several of them add up."""
@@ -128,3 +190,43 @@ def _counted(number: object, what: str) -> int:
 def spelled(text: str) -> str:
     """Text that can be written down: what no encoding has is a question mark."""
     return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+def conversation_name(ordinal: int) -> str:
+    """What is counted of a conversation within a turn is counted under this."""
+    return f"conversation:{ordinal}"
+
+
+def attempt_of(out: Output) -> AttemptOutput:
+    """Where a participant writes: turns of dialogues call it, and nobody else."""
+    if not isinstance(out, AttemptOutput):
+        raise TypeError("it takes part in a conversation")
+    return out
+
+
+async def answered(agent: Agent, call: Call, out: AttemptOutput) -> End:
+    """What an agent gives; called here, so that one that is stopped first is not called at all."""
+    return await agent(call, out)
+
+
+def never_left(error: CarnetError) -> bool:
+    """Whether nobody was called at all."""
+    return isinstance(error, CircuitOpen) or bool(error.facts.get("leaving"))
+
+
+def check_end(end: End, out: AttemptOutput) -> None:
+    """Raise what an answer stands for that is none."""
+    if not isinstance(end, Done):
+        raise end.error()
+    if not out.text:
+        raise ProviderError("it completed without text")
+
+
+def check_halt(halted: Halt, *, is_late: bool) -> None:
+    """The same of a conversation: it failed, or the turn that it speaks has to stop."""
+    if halted.kind == "participant_error":
+        raise Failed(halted.code or "").error()
+    if halted.kind == "abort":
+        raise Cancelled("the run was aborted")
+    if halted.kind == "deadline" and is_late:
+        raise ProviderTimeout("the time of the turn is over", by=BY_CALLER)

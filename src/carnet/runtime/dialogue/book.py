@@ -23,6 +23,7 @@ class DialogueBook:
         self.run = run
         self.record = record
         self.cost: int | None = None  # of the last attempt, where somebody has told it
+        self.counted: dict[str, int] = {}  # of that, what a record answers for from now on
         self.failure: Exception | None = None  # of the journal: the run cannot go on
         self._pages = pages
 

@@ -67,14 +67,23 @@ class DialogueVisit(Visit):
         headers, secrets = LISTED.write(self.call)
         return headers | {name: secret.reveal() for name, secret in secrets.items()}
 
+    def begin(self, ordinal: int) -> None:
+        """Count calls and conversations from here: who speaks for another makes its own."""
+        self._children.skip_to(ordinal)
+        self._conversations = ordinal
+
 
 class DialogueFunction(Native):
     """A function that takes part in a dialogue."""
 
+    first_ordinal = 0  # of what it calls
+
     def _visit(self, call: Call, out: Output) -> Visit:
-        return DialogueVisit(
+        visit = DialogueVisit(
             call, out, self._dispatch, last_depth=self._last_depth, means=self._means
         )
+        visit.begin(self.first_ordinal)
+        return visit
 
 
 class Callees:
@@ -110,7 +119,9 @@ class Callees:
         if isinstance(target, str):
             return self.elsewhere(target, token=participant.token, most_cost=participant.most)
         means = VisitMeans(converses=self.converses)
-        return DialogueFunction(target, DriverDispatch(self), last_depth=0, means=means)
+        function = DialogueFunction(target, DriverDispatch(self), last_depth=0, means=means)
+        function.first_ordinal = participant.first_ordinal(target)
+        return function
 
     def elsewhere(
         self, address: str, *, token: str | Secret | None = None, most_cost: int | None = None

@@ -19,6 +19,7 @@ from msgspec.structs import force_setattr, replace
 
 from carnet.core.call import AGENT_OWNED, FORWARD_USER, Price
 from carnet.core.chain.turn_id import slug
+from carnet.core.dialogue.events import DialogueEvent
 from carnet.core.dialogue.halt import DialogueLimits
 from carnet.core.dialogue.transcript import DialogueState
 from carnet.core.money.amount import parse_amount
@@ -38,12 +39,15 @@ from carnet.wire.grammar import json
 
 Payment = Literal["forward-user", "agent-owned"]
 AuthSource = Payment | Callable[[DialogueState], Payment | Awaitable[Payment]]
-Order = Literal["alternate", "round-robin"] | Callable[[DialogueState], int | str]
+Chosen = int | str  # the place or the name of a participant
+Order = Literal["alternate", "round-robin"] | Callable[[DialogueState], Chosen | Awaitable[Chosen]]
 Stop = bool | str | None  # a text is why
 HaltOn = Callable[[DialogueState], Stop | Awaitable[Stop]]
+OnEvent = Callable[[DialogueEvent], object | Awaitable[object]]
 Amount = str | int  # decimal text, or micro-units
 
 MOST_NAME: Final = 96  # characters, as it stands in a turn id: that is bounded where it arrives
+STAND_IN: Final = 1_000_000  # ordinals of who speaks for a participant are above
 _PAIR: Final = 2
 _LIMITING: Final = frozenset({"max_turns", "max_spend", "deadline"})
 _NO_POLICY: Final = CallPolicy()
@@ -104,6 +108,10 @@ class Participant(Struct, frozen=True, kw_only=True, eq=False):
         if isinstance(self.token, str):
             force_setattr(self, "token", Secret(self.token))
 
+    def first_ordinal(self, target: object) -> int:
+        """Where what a target does within a turn is counted from: apart for who speaks for it."""
+        return 0 if target is self.target else STAND_IN
+
     @property
     def most(self) -> int | None:
         """The most that one turn may cost, in micro-units."""
@@ -130,7 +138,7 @@ class Conversation:
             participants: Two or more, each with a name of its own: agents, functions, addresses,
                 models, conversations, or `Participant`s of these.
             order: "alternate" for two, "round-robin", or a function that is given the state and
-                gives the index or the name of who speaks.
+                gives the index or the name of who speaks; it may be asynchronous.
             halt_on: A function that is given the state after every turn and says whether to stop;
                 a text is the reason. It may be asynchronous.
             policy: How participants are called that have none of their own.
@@ -203,17 +211,14 @@ class Conversation:
             "most_cost": participant.most,
         }
 
-    def next_speaker(self, state: DialogueState) -> Participant:
-        """Who speaks next."""
-        if not callable(self.order):
-            return self.participants[state.turn_index % len(self.participants)]
-        chosen = self.order(state)
+    def speaker(self, chosen: object) -> Participant:
+        """Who speaks that the function of its order has chosen."""
         if isinstance(chosen, str) and chosen in self.names:
             return self.participants[self.names.index(chosen)]
-        is_index = isinstance(chosen, int) and not isinstance(chosen, bool)
-        if not is_index or not 0 <= int(chosen) < len(self.names):
-            raise ValueError(f"order gives the index or the name of a participant, not {chosen!r}")
-        return self.participants[int(chosen)]
+        is_index = not isinstance(chosen, bool) and chosen in range(len(self.names))
+        if isinstance(chosen, int) and is_index:
+            return self.participants[chosen]
+        raise ValueError(f"order gives the index or the name of a participant, not {chosen!r}")
 
 
 def conversation_of(participants: Any, options: Mapping[str, Any]) -> Conversation:

@@ -8,10 +8,13 @@ Law 1. A request is read as strictly as a gateway reads it: a malformed depth is
 Law 2. What is given beside the headers can only say more: the deeper of two depths counts, and two
        runs or two parents that differ are refused.
 Law 3. Of the headers the chain, the payer's credential and the trace are handed on, nothing else.
+Law 4. Who calls is told by what it has shown, and never by what it names: as a digest of the
+       credentials, from which nobody gets them back.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypedDict
+from hashlib import blake2b
+from typing import Final, TypedDict
 
 from msgspec import Struct
 
@@ -30,6 +33,7 @@ from carnet.wire.stamps.tangle import (
     RUN_ID,
 )
 
+AUTHORIZATION: Final = "authorization"
 _Text = str | bytes
 RequestHeaders = Mapping[str, str] | Mapping[str, Sequence[str]] | Iterable[tuple[_Text, _Text]]
 
@@ -41,6 +45,7 @@ class InboundOptions(TypedDict, total=False):
     inbound_depth: int
     parent_turn_id: str | None
     propagated_headers: Mapping[str, str]
+    caller: str | None  # who calls: a run in a journal is that of its caller
 
 
 class Inbound(Struct, frozen=True, kw_only=True):
@@ -67,7 +72,29 @@ def inbound(headers: RequestHeaders) -> InboundOptions:
         inbound_depth=here.depth,
         parent_turn_id=here.parent_turn_id,
         propagated_headers=handed_on,
+        caller=_caller(read, here.credential),
     )
+
+
+def owner_of(run: str, caller: str | None, credential: Secret | None) -> str:
+    """Whose run it is, as a journal keeps it: nobody's where nobody is known."""
+    if caller is not None:
+        return _digest(run, f"caller {caller}")
+    return "" if credential is None else _digest(run, f"payer {credential.reveal()}")
+
+
+def _caller(lines: Sequence[tuple[str, str]], credential: Secret | None) -> str | None:
+    """Who sends a request, by the credentials in it; None if there is none."""
+    shown = [value for name, value in lines if name == AUTHORIZATION]
+    if credential is not None:
+        shown.append(credential.reveal())
+    return _digest(AUTHORIZATION, "\0".join(shown)) if shown else None
+
+
+def _digest(use: str, text: str) -> str:
+    """Told apart by what it is for: two runs of one caller are not seen to be of one."""
+    key = blake2b(_raw(use), digest_size=32).digest()
+    return blake2b(_raw(text), key=key, digest_size=16).hexdigest()
 
 
 def place(options: InboundOptions) -> Inbound:

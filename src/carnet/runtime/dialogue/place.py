@@ -106,6 +106,26 @@ class DialoguePlace(Struct, frozen=True, kw_only=True):
         )
 
 
+def turn_of(scope: str) -> str:
+    """The turn that a dialogue is kept under; a turn id ends with a name, which has no '#'."""
+    turn, mark, ordinal = scope.rpartition("#")
+    return turn if mark and ordinal.isdigit() else scope
+
+
+def place_of(call: Call) -> DialoguePlace:
+    """The place of a conversation that is run within a turn of a driver."""
+    carnet = call.carnet
+    return DialoguePlace(
+        run_id=carnet.run,
+        depth=carnet.depth,
+        last_depth=carnet.bound(0),
+        parent_turn_id=carnet.turn,
+        credential=call.credential,
+        trace=carnet.trace,
+        deadline=carnet.deadline,
+    )
+
+
 class CalledTurn(Struct, frozen=True, kw_only=True):
     """What one attempt at a turn is called with."""
 

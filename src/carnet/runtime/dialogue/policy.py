@@ -86,6 +86,11 @@ class CallPolicy(Struct, frozen=True, kw_only=True, eq=False):
             await asyncio.sleep(seconds)
         raise AssertionError("the last attempt returns or raises")
 
+    @property
+    def asks(self) -> bool:
+        """Whether functions that it was given say what is repeated, and when."""
+        return self.retry_on is not None or callable(self.backoff)
+
     def pause(self, error: Exception, attempt: int, ids: Ids) -> float | None:
         """Seconds to wait after an attempt, counted from 0; None if it was the last one."""
         if attempt >= self.retries or isinstance(error, CircuitOpen):

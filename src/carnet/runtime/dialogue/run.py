@@ -1,8 +1,7 @@
 """A run of a conversation: turn after turn, until something halts it.
 
 Before each turn: has somebody stopped it, are there turns left, is there money left. After each
-turn: does the predicate say stop. A conversation that takes part in another one is run within the
-turn of that one, by the same driver.
+turn: does the predicate say stop.
 
 Law 1. A turn that was acknowledged is never spoken again; one that died with its driver is, under
        the same id.
@@ -10,14 +9,13 @@ Law 2. A run that goes on asks its predicate before anybody speaks.
 Law 3. Who goes on with a run does so under the definition that it began with, unless the driver
        says otherwise, and with the credential of whoever pays, if it began with one.
 Law 4. A cancellation is an abort, and is recorded as one: the run can go on.
-Law 5. What is done within a turn is kept under that turn, and counted there and above.
+Law 5. A deadline and an abort hold against its own predicate, its order and whoever is told of it.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from functools import partial
-from typing import Any, Final
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -31,22 +29,21 @@ from carnet.core.dialogue.events import (
     TurnDiscarded,
     TurnEnded,
 )
-from carnet.core.dialogue.halt import DialogueLimits, Halt
+from carnet.core.dialogue.halt import Halt
 from carnet.core.dialogue.record import DialogueRecord
 from carnet.core.dialogue.transcript import SpokenTurn, named, text_for
-from carnet.core.messages.events import Done, End, Failed, Text, Usage
+from carnet.core.messages.events import Done, End, Text
 from carnet.core.messages.output import Output
-from carnet.errors import Cancelled, DefinitionChanged, ProviderTimeout, UsageInvalid
+from carnet.errors import Cancelled, DefinitionChanged, UsageInvalid
 from carnet.ports.calls.dialogues import DialoguePages
-from carnet.runtime.dialogue.attempt import spelled
+from carnet.runtime.dialogue.attempt import attempt_of, check_halt, conversation_name, spelled
 from carnet.runtime.dialogue.book import DialogueBook, open_book
-from carnet.runtime.dialogue.definition import Conversation, Participant, conversation_of
-from carnet.runtime.dialogue.place import DialoguePlace
-from carnet.runtime.dialogue.policy import awaited
-from carnet.runtime.dialogue.stop import DialogueStop
-from carnet.runtime.dialogue.turn import DialogueParts, DialogueTurn
+from carnet.runtime.dialogue.definition import Conversation, OnEvent, Participant
+from carnet.runtime.dialogue.parts import DialogueParts, is_over
+from carnet.runtime.dialogue.place import DialoguePlace, place_of
+from carnet.runtime.dialogue.stop import DialogueStop, Stopped
+from carnet.runtime.dialogue.turn import DialogueTurn
 from carnet.runtime.stream import closing
-from carnet.runtime.wrappers.timed import BY_CALLER
 
 PREDICATE_TRUE: Final = "predicate_true"
 _SAFE: Final = Cancelled().safe_text
@@ -68,8 +65,20 @@ class DialogueRun:
         self._place = place
         self._parts = parts
         self._seed = None if seed is None else spelled(seed)
-        self._limits = _narrowed(conversation.limits, place)
+        self._limits = conversation.limits.within(place.most)
+        self._stop: DialogueStop | None = None
         self.record = DialogueRecord()
+
+    async def tell(self, on_event: OnEvent | None = None) -> ConversationResult:
+        """Drive it to its end, and tell somebody every event; what it came to."""
+        async with closing(self.events()) as events:
+            async for event in events:
+                if on_event is not None and self._stop is not None:
+                    with suppress(Stopped):  # the run sees it
+                        await self._stop.ask(on_event, event)
+                if isinstance(event, ConversationEnded):
+                    return event.result
+        raise AssertionError("a run ends with its result")
 
     async def events(self) -> AsyncGenerator[DialogueEvent, None]:
         """Drive it; gives what is told of it, each event after it was kept."""
@@ -77,10 +86,9 @@ class DialogueRun:
         async with self._pages() as pages:
             book = await open_book(self._place.run_id, pages)
             self.record = book.record
-            seconds = self._seconds()
-            if seconds is not None:
-                self._place = replace(self._place, deadline=self._parts.steady() + seconds)
-            stop = DialogueStop(self._parts.abort, seconds)
+            ends = self._ends()
+            self._place = replace(self._place, deadline=ends)
+            self._stop = stop = DialogueStop(self._parts, ends)
             try:
                 async with closing(self._drive(book, stop)) as events:
                     async for event in events:
@@ -113,20 +121,17 @@ class DialogueRun:
         await book.keep(_briefly(opening))
         yield opening
         if book.record.turns:
-            halt = await self._judged(book)
+            halt = await self._judged(book, stop)
         while halt is None:
-            halt = self._halts(book, stop)
-            if halt is not None:
+            chosen = self._halts(book, stop) or await self._chosen(book, stop)
+            if isinstance(chosen, Halt):
+                halt = chosen
                 break
-            participant = self._conversation.next_speaker(book.state())
-            halt = self._unpaid(book, participant)
-            if halt is not None:
-                break
-            turn = self._turn(participant, book, stop)
+            turn = self._turn(chosen, book, stop)
             async with closing(turn.speak()) as events:
                 async for event in events:
                     yield event
-            halt = turn.halt or await self._judged(book)
+            halt = turn.halt or await self._judged(book, stop)
         yield await book.keep(self._ended(book, halt, self._parts.clock.wall_us()))
 
     # ------------------------------------------------------------------ beginning
@@ -178,12 +183,12 @@ class DialogueRun:
     def _goes_on(self, halt: Halt, record: DialogueRecord) -> bool:
         return halt.may_go_on(self._limits, turns=record.index, spent=record.spent)
 
-    def _seconds(self) -> float | None:
-        """What it has left, by its own deadline and by the one above."""
-        left = [] if self._limits.seconds is None else [self._limits.seconds]
-        if self._place.deadline is not None:
-            left.append(self._place.deadline - self._parts.steady())
-        return min(left, default=None)
+    def _ends(self) -> float | None:
+        """When its time is over, by its own deadline and by the one above."""
+        ends = [] if self._place.deadline is None else [self._place.deadline]
+        if self._limits.seconds is not None:
+            ends.append(self._parts.steady() + self._limits.seconds)
+        return min(ends, default=None)
 
     # ------------------------------------------------------------------ turns
 
@@ -197,14 +202,12 @@ class DialogueRun:
             parts=self._parts,
             policy=participant.policy or self._conversation.policy,
             stop=stop,
-            nest=partial(self._nested, book),
+            left=self._limits.max_spend,
+            nest=self._nested,
         )
 
-    def _nested(self, book: DialogueBook, conversation: Conversation, paid: int) -> Agent:
-        most = self._limits.max_spend
-        if most is not None:
-            most = max(0, most - book.record.spent + paid)
-        return NestedDialogue(conversation, self._parts, paid=paid, most=most)
+    def _nested(self, conversation: Conversation, ordinal: int) -> Agent:
+        return NestedDialogue(conversation, self._parts, ordinal)
 
     def _halts(self, book: DialogueBook, stop: DialogueStop) -> Halt | None:
         """Whether no further turn is begun."""
@@ -218,6 +221,19 @@ class DialogueRun:
             return self._spent(record)
         return None
 
+    async def _chosen(self, book: DialogueBook, stop: DialogueStop) -> Participant | Halt:
+        """Who speaks next, or why nobody does."""
+        conversation, state = self._conversation, book.state()
+        if not callable(conversation.order):
+            participants = conversation.participants
+            participant = participants[state.turn_index % len(participants)]
+        else:
+            try:
+                participant = conversation.speaker(await stop.ask(conversation.order, state))
+            except Stopped as stopped:
+                return Halt(kind=stopped.kind)
+        return self._unpaid(book, participant) or participant
+
     def _unpaid(self, book: DialogueBook, participant: Participant) -> Halt | None:
         """Whether a turn of this participant may cost more than is left (R7)."""
         cap, most = self._limits.max_spend, participant.most
@@ -228,14 +244,18 @@ class DialogueRun:
     def _spent(self, record: DialogueRecord) -> Halt:
         return Halt(kind="max_spend", spent=record.spent, cap=self._limits.max_spend)
 
-    async def _judged(self, book: DialogueBook) -> Halt | None:
+    async def _judged(self, book: DialogueBook, stop: DialogueStop) -> Halt | None:
         """Whether the predicate says stop."""
         if self._conversation.halt_on is None:
             return None
-        stop = await awaited(self._conversation.halt_on(book.state()))
-        if not stop:
+        try:
+            verdict = await stop.ask(self._conversation.halt_on, book.state())
+        except Stopped as stopped:
+            return Halt(kind=stopped.kind)
+        if not verdict:
             return None
-        return Halt(kind="predicate", reason=stop if isinstance(stop, str) else PREDICATE_TRUE)
+        reason = verdict if isinstance(verdict, str) else PREDICATE_TRUE
+        return Halt(kind="predicate", reason=reason)
 
     # ------------------------------------------------------------------ end
 
@@ -261,88 +281,42 @@ class DialogueRun:
                     message=_SAFE,
                     at=at,
                     cost=book.cost,
+                    counted=book.counted,
                 )
             )
         await book.keep(self._ended(book, Halt(kind="abort"), at))
 
 
+def _briefly(
+    opening: ConversationStarted | ConversationResumed,
+) -> ConversationStarted | ConversationResumed:
+    """How a run begins, as it is kept: what was spoken before is there already."""
+    if isinstance(opening, ConversationStarted):
+        return opening
+    return replace(opening, transcript=())
+
+
 class NestedDialogue:
     """A conversation that speaks a turn of another one: an Agent."""
 
-    def __init__(
-        self, conversation: Conversation, parts: DialogueParts, *, paid: int, most: int | None
-    ) -> None:
-        """`paid` was counted with earlier attempts at the turn; `most` is what is left."""
+    def __init__(self, conversation: Conversation, parts: DialogueParts, ordinal: int) -> None:
+        """`ordinal` tells it from others that are run within the same turn."""
         self._conversation = conversation
         self._parts = replace(parts, streams=False)  # a turn within is shown when it was spoken
-        self._paid = paid
-        self._most = most
+        self._ordinal = ordinal
 
     async def __call__(self, call: Call, out: Output, /) -> End:
         """Run it within the turn that the call is; gives every turn of it, behind its name."""
-        carnet = call.carnet
-        place = replace(_place_of(call), most=self._most)
-        seed = text_for(call.ask.messages, carnet.speaker or "")
+        attempt, name = attempt_of(out), conversation_name(self._ordinal)
+        place = replace(place_of(call), ordinal=self._ordinal, most=attempt.most_of(name))
+        seed = text_for(call.ask.messages, call.carnet.speaker or "")
         run = DialogueRun(self._conversation, place, self._parts, seed=seed)
         try:
             result = await tell_turns(run, out)
         finally:
-            out.usage(self._used(run.record))
-        check_halt(result.halted, is_late=is_over(carnet.deadline, self._parts))
+            attempt.converse(name, run.record.usage(), is_kept=self._parts.journal is not None)
+        check_halt(result.halted, is_late=is_over(call.carnet.deadline, self._parts))
         return Done()
-
-    def _used(self, record: DialogueRecord) -> Usage:
-        tokens_in = [turn.tokens_in for turn in record.turns if turn.tokens_in is not None]
-        tokens_out = [turn.tokens_out for turn in record.turns if turn.tokens_out is not None]
-        is_known = bool(record.spent) or not record.unknown_costs
-        return Usage(
-            tokens_in=sum(tokens_in) if tokens_in else None,
-            tokens_out=sum(tokens_out) if tokens_out else None,
-            cost=record.spent - self._paid if is_known else None,
-        )
-
-
-class NestedConversations:
-    """What `visit.conversation` does in a driver without a gateway."""
-
-    def __init__(self, parts: DialogueParts) -> None:
-        self._parts = parts
-
-    async def __call__(
-        self, call: Call, out: Output, participants: Any, options: Mapping[str, Any], ordinal: int
-    ) -> ConversationResult:
-        """Run it within the turn that the call is, and count there what it cost."""
-        given = dict(options)
-        seed, on_event = given.pop("seed", ""), given.pop("on_event", None)
-        conversation = conversation_of(participants, given)
-        conversation.refuse_names()
-        place = replace(_place_of(call), ordinal=ordinal)
-        parts = replace(self._parts, streams=on_event is not None)
-        run = DialogueRun(conversation, place, parts, seed=seed)
-        try:
-            async with closing(run.events()) as events:
-                async for event in events:
-                    if on_event is not None:
-                        await awaited(on_event(event))
-                    if isinstance(event, ConversationEnded):
-                        return event.result
-        finally:
-            out.usage(Usage(cost=run.record.spent))
-        raise AssertionError("a run ends with its result")
-
-
-def _place_of(call: Call) -> DialoguePlace:
-    """The place of a conversation that is run within a turn of ours."""
-    carnet = call.carnet
-    return DialoguePlace(
-        run_id=carnet.run,
-        depth=carnet.depth,
-        last_depth=carnet.bound(0),
-        parent_turn_id=carnet.turn,
-        credential=call.credential,
-        trace=carnet.trace,
-        deadline=carnet.deadline,
-    )
 
 
 async def tell_turns(run: DialogueRun, out: Output) -> ConversationResult:
@@ -356,40 +330,8 @@ async def tell_turns(run: DialogueRun, out: Output) -> ConversationResult:
     raise AssertionError("a run ends with its result")
 
 
-def check_halt(halted: Halt, *, is_late: bool) -> None:
-    """Raise for what is no answer: it failed, or the turn that it speaks has to stop."""
-    if halted.kind == "participant_error":
-        raise Failed(halted.code or "").error()
-    if halted.kind == "abort":
-        raise Cancelled("the run was aborted")
-    if halted.kind == "deadline" and is_late:
-        raise ProviderTimeout("the time of the turn is over", by=BY_CALLER)
-
-
-def is_over(deadline: float | None, parts: DialogueParts) -> bool:
-    """Whether a time is over."""
-    return deadline is not None and parts.steady() >= deadline
-
-
 def _turns(event: DialogueEvent) -> tuple[SpokenTurn, ...]:
     """The turns that an event brings."""
     if isinstance(event, ConversationResumed):
         return event.transcript
     return (event.turn,) if isinstance(event, TurnEnded) else ()
-
-
-def _briefly(
-    opening: ConversationStarted | ConversationResumed,
-) -> ConversationStarted | ConversationResumed:
-    """How a run begins, as it is kept: what was spoken before is there already."""
-    if isinstance(opening, ConversationStarted):
-        return opening
-    return replace(opening, transcript=())
-
-
-def _narrowed(limits: DialogueLimits, place: DialoguePlace) -> DialogueLimits:
-    """The limits of a conversation within what is left above it."""
-    if place.most is None:
-        return limits
-    most = place.most if limits.max_spend is None else min(place.most, limits.max_spend)
-    return DialogueLimits(max_turns=limits.max_turns, max_spend=most, seconds=limits.seconds)

@@ -7,10 +7,8 @@ Law 4. A participant that failed halts the run, is left out, or has somebody spe
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Final
-
-from msgspec import Struct
 
 from carnet.core.call import AGENT_OWNED, FORWARD_USER, Agent, Ask
 from carnet.core.dialogue.events import (
@@ -24,13 +22,21 @@ from carnet.core.dialogue.events import (
 )
 from carnet.core.dialogue.halt import Halt
 from carnet.core.dialogue.transcript import SpokenTurn, messages_for
-from carnet.core.messages.events import Done, End
-from carnet.errors import Cancelled, CarnetError, CircuitOpen, OutcomeUnknown, ProviderError
-from carnet.ports.calls.dialogues import Dialogues
-from carnet.ports.world.clock import Clock, Ids
-from carnet.runtime.dialogue.attempt import AttemptOutput, spelled
+from carnet.errors import (
+    Cancelled,
+    CarnetError,
+    OutcomeUnknown,
+    ProviderError,
+    ProviderTimeout,
+)
+from carnet.runtime.dialogue.attempt import (
+    AttemptOutput,
+    answered,
+    check_end,
+    never_left,
+    spelled,
+)
 from carnet.runtime.dialogue.book import DialogueBook
-from carnet.runtime.dialogue.callees import Speakers
 from carnet.runtime.dialogue.definition import (
     ChatModelTarget,
     Conversation,
@@ -39,34 +45,19 @@ from carnet.runtime.dialogue.definition import (
     callee_of,
     describe,
 )
+from carnet.runtime.dialogue.parts import DialogueParts
 from carnet.runtime.dialogue.place import CalledTurn, DialoguePlace
-from carnet.runtime.dialogue.policy import CallPolicy, Entered, awaited, late, leave, result_of
-from carnet.runtime.dialogue.stop import DialogueStop, Late
+from carnet.runtime.dialogue.policy import CallPolicy, Entered, late, leave, result_of
+from carnet.runtime.dialogue.stop import DialogueStop, Late, Stopped
 from carnet.runtime.stream import closing
+from carnet.runtime.wrappers.timed import BY_CALLER
 from carnet.telemetry import redact
 
 MOST_DETAIL: Final = 1000  # characters of an error that are kept
 _LOST = "The driver ended during this attempt."
 
 
-class DialogueParts(Struct, frozen=True, kw_only=True, eq=False):
-    """What all dialogues of one driver share."""
-
-    clock: Clock
-    ids: Ids
-    callees: Speakers
-    journal: Dialogues | None = None
-    abort: asyncio.Event | None = None
-    streams: bool = True  # somebody reads the text as it comes
-    allow_changes: bool = False  # a run may go on under another definition
-    currency: str = "credits"
-
-    def steady(self) -> float:
-        """Seconds of the clock that deadlines are told by."""
-        return self.clock.steady_us() / 1_000_000
-
-
-Nesting = Callable[[Conversation, int], Agent]
+Nesting = Callable[[Conversation, int], Agent]  # and its ordinal
 
 
 class DialogueTurn:
@@ -81,9 +72,10 @@ class DialogueTurn:
         parts: DialogueParts,
         policy: CallPolicy,
         stop: DialogueStop,
+        left: int | None,
         nest: Nesting,
     ) -> None:
-        """`nest` makes an Agent of a conversation that takes part; it is told what was paid."""
+        """`left` is what may be spent yet; `nest` makes an Agent of a conversation."""
         self.halt: Halt | None = None  # why the run ends with it
         self._participant = participant
         self._book = book
@@ -91,6 +83,7 @@ class DialogueTurn:
         self._parts = parts
         self._policy = policy
         self._stop = stop
+        self._left = left
         self._nest = nest
         self._index = book.record.index
         self._turn_id = place.turn_id(self._index, participant.name)
@@ -122,8 +115,12 @@ class DialogueTurn:
         breaker = self._policy.breaker_of(callee_of(target), self._parts.clock)
         tried = 0
         while True:
-            self._book.cost = 0  # until it is called
-            forwards = await self._forwards()
+            self._book.cost, self._book.counted = 0, {}  # until it is called
+            try:
+                forwards = await self._forwards()
+            except Stopped as stopped:
+                self.halt = Halt(kind=stopped.kind)
+                return
             yield await keep(self._started(target))
             self._out, self._end = self._output(target), None
             agent, called = self._agent(target), self._called(forwards=forwards)
@@ -146,7 +143,16 @@ class DialogueTurn:
 
     async def _is_tried_again(self, error: Exception, tried: int) -> bool:
         """Wait for the next attempt; False if there is to be none."""
-        pause = None if self._stopped() else self._policy.pause(error, tried, self._parts.ids)
+        if self._stopped():
+            return False
+        policy, ids = self._policy, self._parts.ids
+        try:
+            if policy.asks:  # functions of whoever wrote it
+                pause = await self._stop.ask(policy.pause, error, tried, ids)
+            else:
+                pause = policy.pause(error, tried, ids)
+        except Stopped:
+            pause = 0.0
         if pause is None:
             return False
         await self._stop.sleep(pause)
@@ -157,8 +163,8 @@ class DialogueTurn:
     ) -> AsyncGenerator[DialogueEvent, None]:
         """Call it once; raises what it ends with, unless it was spoken."""
         out, stop, seconds = self._out, self._stop, self._policy.seconds
-        answer = agent(self._place.call(agent, called), out)
-        task = asyncio.get_running_loop().create_task(_answered(answer))
+        answer = answered(agent, self._place.call(agent, called), out)
+        task = asyncio.get_running_loop().create_task(answer)
         task.add_done_callback(lambda _: out.changed.set())
         stop.wake(out.changed)
         clock = Late(seconds, out.changed)
@@ -175,13 +181,22 @@ class DialogueTurn:
             has_ended = task.done()
             await leave(task)
             out.close()
-            self._book.cost = self._cost()
-        if has_ended:
-            _check(result_of(task), out)
-        elif stop.look():
-            raise Cancelled(f"{stop.kind}")
-        else:
-            raise late(seconds or 0)
+            self._book.cost, self._book.counted = self._cost(), out.counted
+        if not has_ended:
+            raise Cancelled(f"{stop.kind}") if stop.look() else late(seconds or 0)
+        try:
+            check_end(result_of(task), out)
+        except ProviderTimeout as error:
+            raise self._cut(error, called) from error
+
+    def _cut(self, error: ProviderTimeout, called: CalledTurn) -> CarnetError:
+        """What the end of who kept to the time that it was given is: the same as if it had not."""
+        if error.facts.get("by") != BY_CALLER or called.deadline is None:
+            return error
+        if self._stop.look():
+            return Cancelled(f"{self._stop.kind}")
+        is_over = self._parts.steady() >= called.deadline
+        return late(self._policy.seconds or 0) if is_over else error
 
     def _new_text(self) -> TurnText | None:
         """What was said since the last time, if somebody reads it as it comes."""
@@ -201,7 +216,7 @@ class DialogueTurn:
         """Whether who pays for the run pays for this attempt."""
         auth = self._participant.auth
         if callable(auth):
-            auth = await awaited(auth(self._book.state()))
+            auth = await self._stop.ask(auth, self._book.state())
         if auth not in (FORWARD_USER, AGENT_OWNED):
             raise ValueError(f"auth is 'forward-user' or 'agent-owned', not {auth!r}")
         return auth == FORWARD_USER
@@ -230,12 +245,17 @@ class DialogueTurn:
 
     def _agent(self, target: ParticipantTarget) -> Agent:
         if isinstance(target, Conversation):
-            return self._nest(target, self._book.record.paid)
+            return self._nest(target, self._participant.first_ordinal(target))
         return self._parts.callees.of(target, self._participant)
 
     def _output(self, target: ParticipantTarget) -> AttemptOutput:
         price = target.price if isinstance(target, ChatModelTarget) else None
-        return AttemptOutput(price=price, currency=self._parts.currency)
+        return AttemptOutput(
+            price=price,
+            currency=self._parts.currency,
+            before=dict(self._book.record.counted),
+            left=None if self._left is None else self._left - self._book.record.spent,
+        )
 
     def _stopped(self) -> bool:
         """Whether the run stops here; then it says why."""
@@ -295,7 +315,7 @@ class DialogueTurn:
 
     def _discarded(self, error: Exception) -> TurnDiscarded:
         known = _of(error)
-        cost = 0 if _never_left(known) else self._cost()
+        cost = 0 if never_left(known) else self._cost()
         return TurnDiscarded(
             run_id=self._place.run_id,
             index=self._index,
@@ -306,6 +326,7 @@ class DialogueTurn:
             message=known.safe_text,
             detail=self._detail(error),
             cost=cost,
+            counted=self._out.counted,
             at=self._parts.clock.wall_us(),
         )
 
@@ -314,7 +335,7 @@ class DialogueTurn:
 
         What a conversation has cost that takes part is in its own journal, and told by the next.
         """
-        is_known = isinstance(self._participant.target, Conversation)
+        is_known = isinstance(self._target_of(started), Conversation)
         return TurnDiscarded(
             run_id=started.run_id,
             index=started.index,
@@ -364,25 +385,13 @@ class DialogueTurn:
             text = text.replace(credential.reveal(), "***")
         return spelled(redact(text))[:MOST_DETAIL]
 
+    def _target_of(self, started: TurnStarted | TurnRetried) -> object:
+        """Whom an attempt called."""
+        by = started.by if isinstance(started, TurnRetried) else None
+        return self._participant.target if by is None else self._participant.on_failure
+
     def _by(self, target: ParticipantTarget) -> str | None:
         return None if target is self._participant.target else describe(target)
-
-
-async def _answered(answer: Awaitable[End]) -> End:
-    return await answer
-
-
-def _never_left(error: CarnetError) -> bool:
-    """Whether nobody was called at all."""
-    return isinstance(error, CircuitOpen) or bool(error.facts.get("leaving"))
-
-
-def _check(end: End, out: AttemptOutput) -> None:
-    """Raise what an answer stands for that is none."""
-    if not isinstance(end, Done):
-        raise end.error()
-    if not out.text:
-        raise ProviderError("it completed without text")
 
 
 def _of(error: Exception) -> CarnetError:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 
 from carnet.core.call import Call
-from carnet.core.messages.events import CHILD, OUTBOUND_CALL, Event, Extension, Usage
+from carnet.core.messages.events import AGAIN, CHILD, OUTBOUND_CALL, Event, Extension, Usage
 from carnet.core.messages.outbound_call import OutboundCall, OutboundState, read_outbound_event
 from carnet.core.messages.output import Output
 from carnet.errors import (
@@ -141,6 +141,18 @@ def tally(depth: int, events: Iterable[Event]) -> Tally:
     found = [*outbound.values(), *children, Tally(0 if is_outbound else 1, depth)]
     calls = min(sum(each.calls for each in found), MAX_INTEGER)  # what a receipt can say
     return Tally(calls, max(each.deepest for each in found))
+
+
+def is_told_again(payload: dict[str, Any], told: set[object]) -> bool:
+    """Whether what is noted of a call in process was noted before.
+
+    An agent that does its work again is answered again, from the record of that call.
+    """
+    place = (payload.get("index"), payload.get("to"))
+    if payload.get(AGAIN) and place in told:
+        return True
+    told.add(place)
+    return False
 
 
 def _of_call(call: OutboundCall) -> Tally:

@@ -46,6 +46,7 @@ from carnet.core.sealed_call import sealed_call_of, write_sealed_call
 from carnet.errors import AgentFailed, Cancelled, CarnetError, Internal, OutcomeUnknown
 from carnet.http.shares import WORDS, shares_of
 from carnet.ports.calls.turns import Debit, Fenced, Tell, TurnFinish, Turns, Use, whole_cost
+from carnet.runtime.receipts.outbound_calls import is_told_again
 from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.excess import asked_again, disputes, most_cost, same_call, within_budget
 from carnet.runtime.turns.pieces import MOST_BYTES, Grown
@@ -91,6 +92,7 @@ class Recording(Grown):
         self._outbound: list[OutboundCall] = []
         has_waited = call.record.fence != call.record.attempt
         self._children_cost = own_before(call) if has_waited else 0
+        self._children: set[object] = set()  # the places of calls whose cost is in it
         self._exceeds = False  # more is to be debited than was reserved
         self._disputed = 0
         self.has_below = call.record.fence != call.record.attempt  # what it called may wait
@@ -103,12 +105,15 @@ class Recording(Grown):
             raise Cancelled("the turn has ended")
         if self._waiting and not self._streams and await self._runs_on(event):
             return
+        child = event if type(event) is Extension and event.name == CHILD else None
+        if child is not None and is_told_again(child.payload, self._children):
+            return
         self._keep(event)
         if self._event_bytes > MOST_BYTES:
             self._drop_last()
             raise AgentFailed(f"said more than {MOST_BYTES} bytes")
-        if type(event) is Extension and event.name == CHILD:
-            self._children_cost += int(event.payload["cost"])
+        if child is not None:
+            self._children_cost += int(child.payload["cost"])
         else:
             self._spoken += 1
         if self._streams:

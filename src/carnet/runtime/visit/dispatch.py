@@ -5,12 +5,15 @@ recorded answer is given and nothing runs again.
 """
 
 from collections.abc import AsyncIterator, Sequence
+from typing import Final
 
 from carnet.core.call import Ask, Call
-from carnet.core.messages.events import Event, Usage
+from carnet.core.messages.events import RECORDED, Event, Extension, Usage
 from carnet.ports.calls.admission import Admission
 from carnet.ports.calls.agent import Journal
 from carnet.runtime.stream import closing
+
+_RECORDED: Final = Extension(RECORDED, None)  # said before the answer
 
 
 class Dispatching:
@@ -30,6 +33,8 @@ class Dispatching:
         """Admit the child and give its events as they come."""
         admission, journal = self._connected()
         call = await admission.admit_child(parent, name, ask, index=index, auth=auth)
+        if call.known:
+            yield _RECORDED
         async with closing(journal.batches(call)) as batches:
             async for batch in batches:
                 _settle(call, batch)
@@ -44,7 +49,7 @@ class Dispatching:
         call = await admission.admit_child(parent, name, ask, index=index, auth=auth)
         events = await journal.whole(call)
         _settle(call, events)
-        return events
+        return [_RECORDED, *events] if call.known else events
 
     def check(self, call: Call) -> None:
         """Raise Cancelled if nothing may be done for the call any more."""

@@ -20,7 +20,9 @@ from msgspec import Struct
 from carnet.core.call import Ask, Call
 from carnet.core.chain.carnet import Carnet
 from carnet.core.messages.events import (
+    AGAIN,
     CHILD,
+    RECORDED,
     RESULT,
     Done,
     Event,
@@ -78,6 +80,8 @@ class ChildCall(Struct, frozen=True, kw_only=True):
             "calls": counted.calls,
             "deepest": counted.deepest,
         }
+        if noted and type(noted[0]) is Extension and noted[0].name == RECORDED:
+            payload[AGAIN] = True  # whoever has counted it before does not count it now
         return Extension(CHILD, payload)
 
     def refusal(self, refused: CarnetError) -> OutboundCall:

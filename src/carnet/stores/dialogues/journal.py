@@ -5,12 +5,13 @@ Law 1. One statement is one transaction, and on the disk when it returns. What s
 Law 2. The number of an event is given by its writer. Two who write the same one are told apart by
        the key: the second fails.
 Law 3. No credential is in it: who goes on with a run brings the payer's again.
-Law 4. It is a file of its own: neither a gateway's store nor anybody else's database.
+Law 4. A run is that of its owner, whoever else names it: nobody reads or goes on with another's.
+Law 5. It is a file of its own: neither a gateway's store nor anybody else's database.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -24,32 +25,38 @@ from carnet.core.dialogue.events import (
     write_dialogue_event,
 )
 from carnet.core.dialogue.record import DialogueRecord
-from carnet.errors import StorageUnavailable
+from carnet.errors import StorageUnavailable, UsageInvalid
 from carnet.stores.database import Row, Value
 from carnet.stores.lock import RunLock
 from carnet.stores.migration import unusable
 
-LAYOUT: Final = 1  # kept as the user_version of the file
+LAYOUT: Final = 2  # kept as the user_version of the file
 
 # A file whose table was made and not yet its number was ours when its driver died.
 _OURS: Final = {(LAYOUT, ("dialogue_event",)), (0, ("dialogue_event",))}
 _TABLES: Final = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
 _CREATE: Final = (
-    "CREATE TABLE IF NOT EXISTS dialogue_event (run TEXT NOT NULL, scope TEXT NOT NULL,"
-    " n INTEGER NOT NULL, kind TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run, scope, n))"
-    " WITHOUT ROWID"
+    "CREATE TABLE IF NOT EXISTS dialogue_event (run TEXT NOT NULL, owner TEXT NOT NULL,"
+    " scope TEXT NOT NULL, n INTEGER NOT NULL, kind TEXT NOT NULL, body BLOB NOT NULL,"
+    " PRIMARY KEY (run, owner, scope, n)) WITHOUT ROWID"
 )
 _READ: Final = (
-    "SELECT body FROM dialogue_event WHERE run = ? AND scope = ? AND kind <> ? ORDER BY n"
+    "SELECT body FROM dialogue_event WHERE run = ? AND owner = ? AND scope = ? AND kind <> ?"
+    " ORDER BY n"
 )
-_ALL: Final = "SELECT body FROM dialogue_event WHERE run = ? AND scope = ? ORDER BY n"
-_LAST: Final = "SELECT COALESCE(MAX(n), 0) FROM dialogue_event WHERE run = ? AND scope = ?"
-_RUNS: Final = "SELECT DISTINCT run FROM dialogue_event WHERE scope = '' ORDER BY run"
-_SCOPES: Final = "SELECT DISTINCT scope FROM dialogue_event WHERE run = ? ORDER BY scope"
-_FORGET: Final = "DELETE FROM dialogue_event WHERE run = ?"
-_WRITE: Final = "INSERT INTO dialogue_event (run, scope, n, kind, body) VALUES "
-_ROW: Final = "(?, ?, ?, ?, ?)"
-_COLUMNS: Final = 5
+_ALL: Final = "SELECT body FROM dialogue_event WHERE run = ? AND owner = ? AND scope = ? ORDER BY n"
+_LAST: Final = (
+    "SELECT COALESCE(MAX(n), 0) FROM dialogue_event WHERE run = ? AND owner = ? AND scope = ?"
+)
+_RUNS: Final = "SELECT DISTINCT run, owner FROM dialogue_event WHERE scope = '' ORDER BY run, owner"
+_OWNERS: Final = "SELECT DISTINCT owner FROM dialogue_event WHERE run = ? ORDER BY owner"
+_SCOPES: Final = (
+    "SELECT DISTINCT scope FROM dialogue_event WHERE run = ? AND owner = ? ORDER BY scope"
+)
+_FORGET: Final = "DELETE FROM dialogue_event WHERE run = ? AND owner = ?"
+_WRITE: Final = "INSERT INTO dialogue_event (run, owner, scope, n, kind, body) VALUES "
+_ROW: Final = "(?, ?, ?, ?, ?, ?)"
+_COLUMNS: Final = 6
 TOGETHER: Final = 256  # writes of one transaction
 
 Write = tuple[Sequence[Value], "asyncio.Future[None]"]
@@ -69,6 +76,7 @@ class JournalSummary(Struct, frozen=True, kw_only=True):
     """One run of a journal, as a list shows it."""
 
     run_id: str
+    owner: str  # whose it is, as a digest; nobody's: the driver began it by itself
     turns: int
     spent: int
     halted: str | None  # None: it was left, or runs
@@ -95,24 +103,19 @@ class DialogueJournal:
             await fetch(_CREATE, ())
             await fetch(f"PRAGMA user_version = {LAYOUT}", ())
 
-    @asynccontextmanager
-    async def hold(self, run: str, scope: str) -> AsyncIterator["JournalPages"]:
-        """Be the one who writes a dialogue; InProgress while somebody else is."""
-        lock = RunLock.hold(self._path, f"{run}\0{scope}")
-        try:
-            ((last,),) = await self.fetch(_LAST, (run, scope))
-            yield JournalPages(self, run, scope, last)
-        finally:
-            lock.release()
+    def of(self, owner: str) -> "OwnedDialogues":
+        """The runs of one owner; of nobody by an empty one."""
+        return OwnedDialogues(self, owner)
 
     async def runs(self) -> list[JournalSummary]:
         """Every run that was begun here."""
         found: list[JournalSummary] = []
-        for (run,) in await self.fetch(_RUNS, ()):
-            record = DialogueRecord.of(await self.events(run))
+        for run, owner in await self.fetch(_RUNS, ()):
+            record = DialogueRecord.of(await self.events(run, owner=owner))
             found.append(
                 JournalSummary(
                     run_id=run,
+                    owner=owner,
                     turns=len(record.turns),
                     spent=record.spent,
                     halted=None if record.halt is None else str(record.halt),
@@ -120,19 +123,49 @@ class DialogueJournal:
             )
         return found
 
-    async def events(self, run: str, parent_turn_id: str = "") -> list[DialogueEvent]:
+    async def events(
+        self, run: str, parent_turn_id: str = "", *, owner: str | None = None
+    ) -> list[DialogueEvent]:
         """All that was told of a run, or of the one within a turn of it; none if it is unknown."""
-        rows = await self.fetch(_ALL, (run, parent_turn_id))
-        return [read_dialogue_event(body) for (body,) in rows]
+        key = (run, await self._owner(run, owner), parent_turn_id)
+        return [read_dialogue_event(body) for (body,) in await self.fetch(_ALL, key)]
 
-    async def nested(self, run: str) -> list[str]:
+    async def nested(self, run: str, *, owner: str | None = None) -> list[str]:
         """The turns of a run that hold a dialogue of their own."""
-        return [scope for (scope,) in await self.fetch(_SCOPES, (run,)) if scope]
+        rows = await self.fetch(_SCOPES, (run, await self._owner(run, owner)))
+        return [scope for (scope,) in rows if scope]
 
-    async def forget(self, run: str) -> None:
+    async def forget(self, run: str, *, owner: str | None = None) -> None:
         """Remove all that was kept of a run; InProgress while somebody drives it."""
-        async with self.hold(run, ""):
-            await self.fetch(_FORGET, (run,))
+        whose = await self._owner(run, owner)
+        with RunLock.held(self._path, _lock_name(run, whose, "")):
+            await self.fetch(_FORGET, (run, whose))
+
+    async def owners(self, run: str) -> list[str]:
+        """Whose runs have this name."""
+        return [owner for (owner,) in await self.fetch(_OWNERS, (run,))]
+
+    async def _owner(self, run: str, given: str | None) -> str:
+        """Whose run is meant, by whoever has the file."""
+        owners = [given] if given is not None else await self.owners(run)
+        if len(owners) > 1:
+            raise UsageInvalid(
+                reason=f"{len(owners)} callers have a run {run}.",
+                fix="Say whose with owner=, as runs() tells it.",
+            )
+        return owners[0] if owners else ""
+
+    @asynccontextmanager
+    async def hold(self, run: str, owner: str, scope: str) -> AsyncIterator["JournalPages"]:
+        """Be the one who writes a dialogue; InProgress while somebody else is."""
+        with RunLock.held(self._path, _lock_name(run, owner, scope)):
+            if not owner and "" not in (await self.owners(run) or [""]):
+                raise UsageInvalid(
+                    reason=f"Run {run} was begun by somebody who has shown a credential.",
+                    fix="Give it again with propagated_headers, or the caller: neither is kept.",
+                )
+            ((last,),) = await self.fetch(_LAST, (run, owner, scope))
+            yield JournalPages(self, (run, owner, scope), last)
 
     async def write(self, args: Sequence[Value]) -> None:
         """Write the events of a run, together with those of others."""
@@ -175,19 +208,34 @@ class DialogueJournal:
         await self._statements.stop()
 
 
+def _lock_name(run: str, owner: str, scope: str) -> str:
+    return f"{run}\0{owner}\0{scope}"
+
+
+class OwnedDialogues:
+    """The journals of one owner."""
+
+    def __init__(self, journal: DialogueJournal, owner: str) -> None:
+        self._journal = journal
+        self._owner = owner
+
+    def hold(self, run: str, scope: str) -> AbstractAsyncContextManager["JournalPages"]:
+        """Be the one who writes a dialogue; InProgress while somebody else is."""
+        return self._journal.hold(run, self._owner, scope)
+
+
 class JournalPages:
     """The journal of one dialogue, held by who writes it."""
 
-    def __init__(self, journal: DialogueJournal, run: str, scope: str, last: int) -> None:
-        """`last` is the number of the event that was written last."""
+    def __init__(self, journal: DialogueJournal, key: tuple[str, str, str], last: int) -> None:
+        """`key` is run, owner and scope; `last` the number of the event written last."""
         self._journal = journal
-        self._run = run
-        self._scope = scope
+        self._key = key
         self._last = last
 
     async def read(self) -> Sequence[DialogueEvent]:
         """All its events but the text of attempts, in order."""
-        rows = await self._journal.fetch(_READ, (self._run, self._scope, TEXT_KIND))
+        rows = await self._journal.fetch(_READ, (*self._key, TEXT_KIND))
         return [read_dialogue_event(body) for (body,) in rows]
 
     async def append(self, events: Sequence[DialogueEvent]) -> None:
@@ -196,5 +244,5 @@ class JournalPages:
         for event in events:
             self._last += 1
             body = write_dialogue_event(event)
-            args += [self._run, self._scope, self._last, kind_of_event(event), body]
+            args += [*self._key, self._last, kind_of_event(event), body]
         await self._journal.write(args)

@@ -315,10 +315,8 @@ class ClaimRules(AnswerRules):
             retryable=bool(row[_RETRYABLE]),
             worker_alive=turn.worker in self.alive or turn.n in self.tasks_lost,
         )
-        if repeat == "mismatch":
-            return Denied("mismatch")
-        if repeat != "run_again":
-            return Known(turn)
+        if repeat != "run_again" or _is_moved(turn, claim):
+            return _told(repeat, turn, claim)
         if claim.once is not None and self._is_spent(claim, claim.once):
             its_own = in_turn(claim.once, claim.key)
             if not self._is_spent(claim, its_own):
@@ -347,3 +345,15 @@ class ClaimRules(AnswerRules):
         self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, b'{"attempt":%d}' % turn.attempt))
         turn = again_turn(claim, turn, state, worker, fence, attempt)
         return Claimed(turn, claim.admitted.reserve if agreed else reserved, agreed)
+
+
+def _is_moved(turn: Turn, claim: TurnClaim) -> bool:
+    """Whether a turn is sent again from another depth: it would run on from there (A40)."""
+    return turn.depth != claim.admitted.carnet.depth
+
+
+def _told(repeat: str, turn: Turn, claim: TurnClaim) -> Verdict:
+    """What a repeat gets that does not run."""
+    if repeat == "mismatch":
+        return Denied("mismatch")
+    return Denied("chain") if _is_moved(turn, claim) else Known(turn)

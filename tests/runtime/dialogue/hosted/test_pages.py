@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pytest
 from msgspec.structs import replace
 
 from carnet.core.chain.turn import Turn
@@ -17,11 +18,16 @@ from carnet.core.messages.events import CHILD, Extension, Usage
 from carnet.errors import Cancelled
 from carnet.ports.calls.steps import Step
 from carnet.runtime.dialogue.attempt import AttemptOutput
-from carnet.runtime.dialogue.hosted.pages import TurnDialogues
+from carnet.runtime.dialogue.hosted.pages import DialoguesWithin, TurnDialogues
 from tests.runtime.scene import make_call
 
 SKIPPED = TurnSkipped(
     run_id="r", index=1, speaker="b", turn_id="t1", attempts=1, code="x", message="", at=0
+)
+
+
+FAILED = TurnDiscarded(
+    run_id="r", index=0, speaker="a", turn_id="t0", attempt=1, code="x", message="", at=0
 )
 
 
@@ -49,9 +55,9 @@ def spoken(turn: str) -> TurnEnded:
     )
 
 
-def journal(steps: MemorySteps) -> tuple[TurnDialogues, AttemptOutput]:
+def journal(steps: MemorySteps) -> tuple[DialoguesWithin, AttemptOutput]:
     out = AttemptOutput()
-    return TurnDialogues(make_call().record, steps, out), out
+    return DialoguesWithin(TurnDialogues(make_call().record, steps, out)), out
 
 
 async def read(
@@ -65,7 +71,7 @@ async def read(
 async def test_what_a_record_holds_is_held_back_until_something_else_is_kept() -> None:
     steps = MemorySteps()
     dialogues, _ = journal(steps)
-    dialogues.recorded.add("t0")
+    dialogues.dialogues.recorded.add("t0")
     started = TurnStarted(run_id="r", index=0, speaker="a", turn_id="t0", attempt=1, at=0)
     async with dialogues.hold("r", "t") as pages:
         await pages.append([started])
@@ -79,28 +85,47 @@ async def test_what_a_record_holds_is_held_back_until_something_else_is_kept() -
 async def test_the_end_of_who_waits_no_more_is_not_written() -> None:
     steps = MemorySteps()
     dialogues, _ = journal(steps)
-    gone = TurnDiscarded(
-        run_id="r", index=0, speaker="a", turn_id="t0", attempt=1, code="x", message="", at=0
-    )
     async with dialogues.hold("r", "t") as pages:
-        await pages.append([replace(gone, code=Cancelled.code)])
+        await pages.append([replace(FAILED, code=Cancelled.code)])
         assert steps.kept == []
-        await pages.append([gone])
+        await pages.append([FAILED])
     assert len((await read(steps))[0]) == 2
 
 
-async def test_what_was_used_and_called_is_noted_again_with_the_end_that_is_read() -> None:
+async def spoken_within(dialogues: DialoguesWithin, end: DialogueEvent) -> None:
+    """A turn t0 that a dialogue speaks, in which x has a call made; it ends so."""
+    async with dialogues.hold("r", "t") as pages:
+        note = dialogues.dialogues.note
+        note(dialogues.path("t0"), Usage(tokens_in=3, tokens_out=4))
+        async with dialogues.hold("r", "t0") as within:
+            note(dialogues.path("t0.x"), Extension(CHILD, {"to": "b", "index": 1, "cost": 5}))
+            await within.append([spoken("t0.x")])
+        note(dialogues.path("t1"), Usage(tokens_in=100))  # of a turn that has not ended
+        await pages.append([end])
+
+
+@pytest.mark.parametrize("end", [spoken("t0"), FAILED])
+async def test_what_was_used_and_called_is_noted_once_by_whoever_reads(end: DialogueEvent) -> None:
+    """Also where the turn is tried again, and what is within it is read as well."""
     steps = MemorySteps()
     dialogues, _ = journal(steps)
+    await spoken_within(dialogues, end)
+    dialogues, out = journal(steps)
     async with dialogues.hold("r", "t") as pages:
-        dialogues.note("t0", Usage(tokens_in=3, tokens_out=4))
-        async with dialogues.hold("r", "t0") as within:
-            dialogues.note("t0.x", Extension(CHILD, {"to": "b", "cost": 5}))
-            await within.append([spoken("t0.x")])
-        dialogues.note("t1", Usage(tokens_in=100))  # of a turn that has not ended
-        await pages.append([spoken("t0")])
-    events, out = await read(steps)
-    assert events == [spoken("t0")]
+        assert await pages.read() == [end]
+        for _ in range(2):
+            async with dialogues.hold("r", "t0") as within:
+                assert await within.read() == [spoken("t0.x")]
     assert (out.tokens_in, out.tokens_out, out.cost) == (3, 4, 5)
-    _, of_within = await read(steps, "t0")
-    assert (of_within.tokens_in, of_within.cost) == (None, 5)
+
+
+async def test_what_is_held_back_within_is_written_with_the_end_of_what_it_is_within() -> None:
+    steps = MemorySteps()
+    dialogues, _ = journal(steps)
+    dialogues.dialogues.recorded.add("t0.x")
+    await spoken_within(dialogues, FAILED)
+    assert (await read(steps))[0] == [FAILED]
+    dialogues, out = journal(steps)
+    async with dialogues.hold("r", "t"), dialogues.hold("r", "t0") as within:
+        assert await within.read() == [spoken("t0.x")]
+    assert out.cost == 5

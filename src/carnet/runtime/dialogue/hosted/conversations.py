@@ -7,19 +7,20 @@ Law 2. A turn that runs again asks nobody again who has answered: the record of 
        and of functions and models what was kept as a step of the turn.
 Law 3. What a participant asks for, the turn asks for; when it is answered, the conversation goes on
        with the one who asked.
-Law 4. Participants are one hop deeper than the turn, those of a conversation within it one more.
+Law 4. Predicates, orders and all other plain functions are called in threads, as agents are.
+Law 5. Participants are one hop deeper than the turn, those of a conversation within it one more.
 """
 
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from carnet.core.call import Agent, Ask, Call
 from carnet.core.chain.carnet import Carnet
-from carnet.core.dialogue.events import ConversationEnded, ConversationResult
+from carnet.core.dialogue.events import ConversationResult
 from carnet.core.dialogue.transcript import text_for
 from carnet.core.messages.events import (
     CHILD,
@@ -38,6 +39,12 @@ from carnet.ports.calls.steps import Steps
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import HttpClient
 from carnet.runtime.agents.python import Native, blamed
+from carnet.runtime.dialogue.attempt import (
+    AttemptOutput,
+    attempt_of,
+    check_halt,
+    conversation_name,
+)
 from carnet.runtime.dialogue.callees import Callees
 from carnet.runtime.dialogue.definition import (
     ChatModelTarget,
@@ -45,12 +52,11 @@ from carnet.runtime.dialogue.definition import (
     Participant,
     conversation_of,
 )
-from carnet.runtime.dialogue.hosted.pages import TurnDialogues, first_place
+from carnet.runtime.dialogue.hosted.pages import DialoguesWithin, TurnDialogues, first_place
+from carnet.runtime.dialogue.parts import DialogueParts, is_over
 from carnet.runtime.dialogue.place import DialoguePlace
-from carnet.runtime.dialogue.policy import awaited
-from carnet.runtime.dialogue.run import DialogueRun, check_halt, is_over, tell_turns
-from carnet.runtime.dialogue.turn import DialogueParts
-from carnet.runtime.stream import closing
+from carnet.runtime.dialogue.run import DialogueRun, tell_turns
+from carnet.runtime.threads import Threads
 from carnet.runtime.visit.interrupts import Paused, TurnQuestions
 from carnet.runtime.visit.loop_visit import COUNTED, CallsOut
 from carnet.runtime.visit.means import VisitMeans
@@ -70,14 +76,26 @@ class HostParts(Struct, frozen=True, kw_only=True, eq=False):
     http: HttpClient
     currency: str
     means: VisitMeans
+    threads: Threads = field(default_factory=Threads)  # where functions decide on its course
 
 
 class DialogueHost:
     """Who takes part in the conversations of one turn: calls out of it."""
 
-    def __init__(self, call: Call, out: Output, parts: HostParts, *, counts: bool) -> None:
-        """`counts`: the calls out of the turn are the turns of one conversation, in its order."""
-        self.journal = TurnDialogues(call.record, parts.steps, out)
+    def __init__(
+        self,
+        call: Call,
+        out: Output,
+        parts: HostParts,
+        *,
+        counts: bool,
+        journal: DialoguesWithin | None = None,
+    ) -> None:
+        """`counts`: the calls out of the turn are the turns of one conversation, in its order.
+
+        `out` is that of the turn; `journal` is given where they are within another conversation.
+        """
+        self.journal = journal or DialoguesWithin(TurnDialogues(call.record, parts.steps, out))
         self.waits: Waiting | None = None  # what one of them asks for
         self.call = call
         self.out = out
@@ -101,7 +119,7 @@ class DialogueHost:
             return _CalledSpeaker(self, target)
         if isinstance(target, ChatModelTarget):
             return _ModelSpeaker(self, self._models.of(target, participant))
-        return _FunctionSpeaker(self, target)
+        return _FunctionSpeaker(self, target, participant.first_ordinal(target))
 
     def dialogue_parts(self) -> DialogueParts:
         """What a run of one of them is driven with."""
@@ -113,6 +131,7 @@ class DialogueHost:
             journal=self.journal,
             streams=False,
             currency=parts.currency,
+            threads=parts.threads,
         )
 
     def place(self, *, ordinal: int = 0, scopes: bool = False) -> DialoguePlace:
@@ -174,19 +193,21 @@ class HostedVisit(Visit):
 class HostedFunctionVisit(HostedVisit):
     """The same for a function: a participant itself, one hop deeper than the conversation."""
 
-    def __init__(self, host: DialogueHost, call: Call, out: Output) -> None:
+    def __init__(self, host: DialogueHost, call: Call, out: Output, ordinal: int) -> None:
+        """`ordinal` tells who speaks for a participant from that one: it does things of its own."""
         spoken, above = call.carnet, host.call.carnet
+        scope = f"{spoken.turn}#{ordinal}" if ordinal else spoken.turn
         super().__init__(host, call, out, replace(above, depth=spoken.depth, run_is_ours=False))
         self._means = replace(self._means, converses=HostedConversations(host.parts))
-        self._interrupts = TurnQuestions(self._call, spoken.turn)
+        self._interrupts = TurnQuestions(self._call, scope)
         self._kept = KeptSteps(
             self._call.record,
             self._means.steps,
             self._means.threads,
-            first=first_place(spoken.turn, of_function=True),
+            first=first_place(scope, of_function=True),
         )
-        self._conversations = scoped_ordinal(spoken.turn)
-        self.begin(scoped_ordinal(spoken.turn))
+        self._conversations = scoped_ordinal(scope)
+        self.begin(scoped_ordinal(scope))
 
 
 def scoped_ordinal(turn: str) -> int:
@@ -198,37 +219,37 @@ def scoped_ordinal(turn: str) -> int:
 class BothOutputs:
     """Takes what a participant says; what it uses and calls is noted in the turn as well."""
 
-    def __init__(self, host: DialogueHost, call: Call, attempt: Output) -> None:
+    def __init__(self, host: DialogueHost, call: Call, attempt: AttemptOutput) -> None:
         """`call` is that of the turn in its conversation."""
-        self._host = host
-        self._turn = call.carnet.turn
-        self._attempt = attempt
+        self.host = host
+        self.path = host.journal.path(call.carnet.turn)
+        self.attempt = attempt
 
     async def write(self, event: Event, /) -> None:
         """Take an event that is no end."""
         if isinstance(event, Extension) and event.name == CHILD:
-            self._host.journal.note(self._turn, event)
-            await self._host.out.write(event)
-        await self._attempt.write(event)
+            self.host.journal.dialogues.note(self.path, event)
+            await self.host.out.write(event)
+        await self.attempt.write(event)
 
     def usage(self, usage: Usage, /) -> None:
         """Take what was used."""
-        self._host.journal.note(self._turn, usage)
-        self._host.out.usage(usage)
-        self._attempt.usage(usage)
+        self.host.journal.dialogues.note(self.path, usage)
+        self.host.out.usage(usage)
+        self.attempt.usage(usage)
 
     def called(self, call: OutboundCall, /) -> None:
         """Take note of a call to another organisation."""
-        self._host.out.called(call)
-        self._attempt.called(call)
+        self.host.out.called(call)
+        self.attempt.called(call)
 
     def mark(self) -> int:
         """How far it is."""
-        return self._attempt.mark()
+        return self.attempt.mark()
 
     def back(self, mark: int, /) -> bool:
         """Take back what was said since then."""
-        return self._attempt.back(mark)
+        return self.attempt.back(mark)
 
 
 class _CalledSpeaker:
@@ -241,7 +262,9 @@ class _CalledSpeaker:
     async def __call__(self, call: Call, out: Output, /) -> End:
         above = self._host.call.carnet
         carnet = replace(above, depth=call.carnet.depth - 1)
-        visit = HostedVisit(self._host, call, BothOutputs(self._host, call, out), carnet)
+        visit = HostedVisit(
+            self._host, call, BothOutputs(self._host, call, attempt_of(out)), carnet
+        )
         visit.begin(self._host.ordinal(call))
         ask = Ask(messages=call.ask.messages)
         try:
@@ -253,7 +276,7 @@ class _CalledSpeaker:
             visit.close()
         for event in events:
             await out.write(event)
-        self._host.journal.recorded.add(call.carnet.turn)
+        self._host.journal.dialogues.recorded.add(call.carnet.turn)
         return Done()
 
 
@@ -265,13 +288,13 @@ class _ModelSpeaker:
         self._model = model
 
     async def __call__(self, call: Call, out: Output, /) -> End:
-        return await self._model(call, BothOutputs(self._host, call, out))
+        return await self._model(call, BothOutputs(self._host, call, attempt_of(out)))
 
 
 class _FunctionSpeaker(Native):
     """A function, called in the turn with a visit of its own."""
 
-    def __init__(self, host: DialogueHost, target: Any) -> None:
+    def __init__(self, host: DialogueHost, target: Any, ordinal: int) -> None:
         calls = host.parts.calls
         super().__init__(
             target,
@@ -281,15 +304,16 @@ class _FunctionSpeaker(Native):
             means=host.parts.means,
         )
         self._host = host
+        self._ordinal = ordinal
 
     async def __call__(self, call: Call, out: Output, /) -> End:
-        end = await super().__call__(call, BothOutputs(self._host, call, out))
+        end = await super().__call__(call, BothOutputs(self._host, call, attempt_of(out)))
         if isinstance(end, Waiting):
             raise self._host.paused(end)
         return end
 
     def _visit(self, call: Call, out: Output) -> Visit:
-        return HostedFunctionVisit(self._host, call, out)
+        return HostedFunctionVisit(self._host, call, out, self._ordinal)
 
 
 class ConversationAgent:
@@ -333,21 +357,29 @@ class HostedConversations:
         seed, on_event = given.pop("seed", ""), given.pop("on_event", None)
         conversation = conversation_of(participants, given)
         conversation.refuse_clients()
-        host = DialogueHost(call, out, self._parts, counts=False)
+        host, attempt = self._host(call, out)
+        name = conversation_name(ordinal)
         place = host.place(ordinal=ordinal, scopes=True)
+        if attempt is not None:
+            place = replace(place, most=attempt.most_of(name))
         run = DialogueRun(conversation, place, host.dialogue_parts(), seed=seed)
         try:
-            async with closing(run.events()) as events:
-                async for event in events:
-                    if on_event is not None:
-                        await awaited(on_event(event))
-                    if isinstance(event, ConversationEnded):
-                        return event.result
+            return await run.tell(on_event)
         except Paused:
             if host.waits is None:
                 raise
             return host.waits
-        raise AssertionError("a run ends with its result")
+        finally:
+            if attempt is not None:
+                attempt.converse(name, run.record.usage(), is_kept=True)
+
+    def _host(self, call: Call, out: Output) -> tuple[DialogueHost, AttemptOutput | None]:
+        """Its host, and the attempt at a turn of another conversation that has it, if one does."""
+        if not isinstance(out, BothOutputs):
+            return DialogueHost(call, out, self._parts, counts=False), None
+        journal = DialoguesWithin(out.host.journal.dialogues, out.path)
+        host = DialogueHost(call, out.host.out, self._parts, counts=False, journal=journal)
+        return host, out.attempt
 
 
 def _messages(ask: Ask) -> tuple[Message, ...]:
