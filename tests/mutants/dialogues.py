@@ -22,6 +22,26 @@ DIALOGUE = (
         "self._discard(event)",
     ),
     Mutant(
+        "dialogue:run:counted-once",
+        "runtime/dialogue/attempt.py",
+        "before = self._before.get(conversation, 0) if is_kept else 0",
+        "before = 0",
+        ("test_what_a_function_had_others_say_is_counted_as_often_as_it_was_said",),
+    ),
+    Mutant(
+        "dialogue:run:functions",
+        "runtime/dialogue/stop.py",
+        "await asyncio.wait([answer, stop], return_when=asyncio.FIRST_COMPLETED)",
+        "await asyncio.wait([answer], timeout=20)",
+        ("test_an_abort_holds_against",),
+    ),
+    Mutant(
+        "dialogue:journal:owner",
+        "runtime/dialogue/inbound.py",
+        'return _digest(run, f"caller {caller}")',
+        'return _digest(run, "caller")',
+    ),
+    Mutant(
         "dialogue:policy:retryable",
         "runtime/dialogue/policy.py",
         "if isinstance(error, ConnectionError | TimeoutError):",

@@ -100,7 +100,8 @@ async def flaky(visit: carnet.Visit) -> str:
     """Has asked and had others speak when it fails for the first time."""
     await visit.peer("writer").ask("from within")
     await visit.conversation(["writer", "critic"], seed="x", max_turns=2)
-    if note(f"{visit.carnet.run} flaky") and SPOKEN.read_text().count(f"{visit.carnet.run} fl") == 1:
+    line = note(f"{visit.carnet.run} flaky")
+    if SPOKEN.read_text().count(line) == 1:
         raise ConnectionResetError
     return "at last"
 

@@ -55,10 +55,10 @@ async def test_an_abort_holds_against(who: str) -> None:
 
 
 async def test_who_is_told_of_it_is_told_of_its_end_when_its_time_is_over() -> None:
-    told: list[str] = []
+    seen: list[str] = []
 
     async def note(event: object) -> None:
-        told.append(type(event).__name__)
+        seen.append(type(event).__name__)
 
     async def slow(_: carnet.Visit) -> str:
         await asyncio.Event().wait()
@@ -66,7 +66,7 @@ async def test_who_is_told_of_it_is_told_of_its_end_when_its_time_is_over() -> N
 
     people = [Speaker("a", slow), Speaker("b")]
     await carnet.run_conversation(people, max_turns=2, deadline=0.05, on_event=note)
-    assert told[-2:] == ["TurnDiscarded", "ConversationEnded"]
+    assert seen[-2:] == ["TurnDiscarded", "ConversationEnded"]
 
 
 async def test_an_order_may_be_asynchronous() -> None:

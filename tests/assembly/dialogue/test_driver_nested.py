@@ -186,14 +186,16 @@ async def test_a_function_has_others_converse_kept_under_its_turn(tmp_path: Path
         assert await journal.nested(result.run_id) == [f"{turn}#1", f"{turn}#2"]
 
 
-def journaled(tmp_path: Path, *, is_kept: bool) -> dict[str, str]:
+def journaled(tmp_path: Path, *, is_kept: bool) -> dict[str, Any]:
     return {"journal": f"sqlite:{tmp_path / 'j.db'}"} if is_kept else {}
 
 
 @pytest.mark.parametrize("is_kept", [False, True])
 @pytest.mark.parametrize("costs", [(5, 1), (1, 5)])
 async def test_who_speaks_for_another_is_paid_beside_what_that_one_has_cost(
-    costs: tuple[int, int], is_kept: bool, tmp_path: Path
+    costs: tuple[int, int],
+    is_kept: bool,  # noqa: FBT001
+    tmp_path: Path,
 ) -> None:
     failed, spoken = costs
     broken = Speaker("broken", ValueError("no"), cost=failed)
@@ -216,7 +218,9 @@ async def test_a_conversation_that_speaks_for_another_is_kept_beside_it(tmp_path
 
 @pytest.mark.parametrize(("is_kept", "spoken"), [(True, 2), (False, 4)])
 async def test_what_a_function_had_others_say_is_counted_as_often_as_it_was_said(
-    is_kept: bool, spoken: int, tmp_path: Path
+    is_kept: bool,  # noqa: FBT001
+    spoken: int,
+    tmp_path: Path,
 ) -> None:
     a, b = inner(cost=5)
     failures = [ConnectionResetError()]

@@ -16,6 +16,9 @@ _HOSTED = "tests/assembly/agents/test_dialogues.py::"
 _HOST_KILLED = "tests/crash/points/test_conversation_points.py::"
 _REPLICAS = "tests/replicas/tasks/test_tasks.py::"
 _COMMAND = "tests/cli/call/test_conversation.py::"
+_FUNCTIONS = "tests/assembly/dialogue/test_driver_functions.py::"
+_STOP = "tests/runtime/dialogue/test_stop.py::"
+_PAGES = "tests/runtime/dialogue/hosted/test_pages.py::"
 _HALT = "tests/core/dialogue/test_halt.py::"
 _GATEWAY = "tests/gateway/endpoint/test_driver.py::"
 
@@ -127,6 +130,32 @@ _RUNNING = (
         (
             _CALLS + "test_who_fails_may_be_left_out",
             _CALLS + "test_somebody_may_speak_for_who_fails",
+            _NESTED + "test_who_speaks_for_another_is_paid_beside_what_that_one_has_cost",
+            _NESTED + "test_a_conversation_that_speaks_for_another_is_kept_beside_it",
+            _HOSTED + "test_who_speaks_for_another_does_and_asks_things_of_its_own",
+        ),
+    ),
+    Row(
+        "dialogue:run:counted-once",
+        "What an attempt has cost is counted with it, whoever spoke; what a record answers when "
+        "the turn is tried again is not counted again.",
+        "reference system, section 5, opportunity 6; issue 15",
+        (
+            _NESTED + "test_what_a_function_had_others_say_is_counted_as_often_as_it_was_said",
+            _HOSTED + "test_what_a_record_answers_when_it_is_tried_again_is_paid_and_counted_once",
+            _PAGES + "test_what_was_used_and_called_is_noted_once_by_whoever_reads",
+            _STATEFUL + "test_whatever_happens_to_its_drivers_a_run_comes_to_the_same_end",
+        ),
+    ),
+    Row(
+        "dialogue:run:functions",
+        "A deadline and an abort hold against the functions that decide on a run or are told of "
+        "it; in a gateway a plain one runs in a thread.",
+        "reference system, section 5, opportunity 7; issue 15",
+        (
+            _FUNCTIONS + "test_a_deadline_holds_against",
+            _FUNCTIONS + "test_an_abort_holds_against",
+            _HOSTED + "test_a_predicate_that_blocks_holds_up_neither_the_deadline_nor_others",
         ),
     ),
     Row(
@@ -167,7 +196,10 @@ _RUNNING = (
         "dialogue:run:deadline",
         "A run may have a deadline, which is an end of its own.",
         "reference system, section 5, opportunity 7",
-        (_CALLS + "test_the_time_of_a_whole_run_is_an_end_of_its_own",),
+        (
+            _CALLS + "test_the_time_of_a_whole_run_is_an_end_of_its_own",
+            _STOP + "test_a_timer_that_rings_early_ends_nothing_and_a_late_one_is_not_waited_for",
+        ),
     ),
 )
 
@@ -350,6 +382,8 @@ _NESTING = (
         (
             _NESTED + "test_what_is_left_of_the_money_bounds_what_is_within",
             _NESTED + "test_the_time_of_the_run_bounds_what_is_within",
+            _NESTED + "test_what_a_function_has_others_say_is_bounded_by_what_is_left",
+            _NESTED + "test_a_nested_attempt_that_is_late_is_tried_again",
             _NESTED + "test_an_abort_reaches_who_speaks_within",
         ),
     ),
@@ -456,6 +490,16 @@ _JOURNALS = (
         "A run that goes on still forwards the credential of who pays, which is in no journal.",
         "issue 15, journal, R5",
         (_JOURNAL + "test_a_run_that_was_paid_by_somebody_is_not_gone_on_with_without_him",),
+    ),
+    Row(
+        "dialogue:journal:owner",
+        "A run is that of the caller who began it: another one who names it is shown nothing of "
+        "it, and has one of its own.",
+        "security.md A41, A42",
+        (
+            _JOURNAL + "test_a_run_is_that_of_its_caller_whoever_else_names_it",
+            _JOURNAL + "test_who_has_the_file_is_told_whose_runs_are_in_it",
+        ),
     ),
 )
 

@@ -382,6 +382,8 @@ _WHAT_IT_MAY = (
             _MIDDLEBOX + "test_whoever_changes_a_signed_call_on_the_way_gets_it_refused",
             _PLACES + "test_a_call_is_as_deep_as_its_siblings",
             _PLACES + "test_a_call_is_one_below_the_record_of_its_parent",
+            _PLACES + "test_a_turn_that_is_sent_again_stands_where_it_stood",
+            _PLACES + "test_a_turn_that_failed_does_not_run_again_from_another_depth",
         ),
     ),
     Row(

@@ -4,6 +4,7 @@ from tests.requirements.rows import Divergence, Row
 
 _WIRE = "tests/wire/stamps/test_tangle.py::"
 _ADMISSION = "tests/guards/admission/test_gate.py::"
+_PLACES = "tests/stores/calls/test_turns_places.py::"
 _CARNET = "tests/core/chain/test_carnet.py::"
 _ERRORS = "tests/test_errors.py::"
 _TURN_ID = "tests/core/chain/test_turn_id.py::"
@@ -66,7 +67,10 @@ _STACK = (
         "tangle:stack:every-section",
         "An implementation must honour every section; endpoints may rely on that.",
         "000 introduction",
-        due="every other sentence of this text: the rows that are due here",
+        (
+            _TWO + "test_a_call_crosses_two_gateways_and_both_ledgers_agree",
+            _EXAMPLE + "test_every_header_of_every_hop_is_as_the_example_says",
+        ),
     ),
 )
 
@@ -371,8 +375,12 @@ _INVARIANTS = (
         "tangle:depth:reset-by-others",
         "An intermediate that resets the depth breaks the bound for all behind it.",
         "000 invariant 1",
-        (_CARNET + "test_an_explicit_depth_0_beside_a_depth_above_0_is_a_contradiction",),
-        due="comparing a depth with what the same parent turn showed before (A40)",
+        (
+            _CARNET + "test_an_explicit_depth_0_beside_a_depth_above_0_is_a_contradiction",
+            "tests/security/signed/test_profile.py::test_a_hop_cannot_take_its_depth_back",
+            _PLACES + "test_a_turn_that_is_sent_again_stands_where_it_stood",
+            _PLACES + "test_a_turn_that_failed_does_not_run_again_from_another_depth",
+        ),
     ),
     Row(
         "tangle:authorization:preserve",

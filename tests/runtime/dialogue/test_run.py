@@ -123,7 +123,7 @@ class DrivenRun(RuleBasedStateMachine):
 
     @rule(at=st.integers(0, 8), aborts=st.booleans(), failing=st.lists(st.booleans(), max_size=3))
     def a_driver_is_cut_in_the_midst_of_a_call(
-        self, at: int, aborts: bool, failing: list[bool]
+        self, *, at: int, aborts: bool, failing: list[bool]
     ) -> None:
         async def cut() -> None:
             abort = asyncio.Event()

@@ -13,10 +13,12 @@ from carnet.runtime.threads import Threads
 from carnet.testing.clock import FakeClock, FakeIds
 
 
-def parts_of(clock: FakeClock, threads: Threads | None = None) -> DialogueParts:
+def parts_of(
+    clock: FakeClock, threads: Threads | None = None, abort: asyncio.Event | None = None
+) -> DialogueParts:
     ids = FakeIds()
     callees = Callees(clock=clock, ids=ids, currency="credits")
-    return DialogueParts(clock=clock, ids=ids, callees=callees, threads=threads)
+    return DialogueParts(clock=clock, ids=ids, callees=callees, threads=threads, abort=abort)
 
 
 async def test_a_timer_that_rings_early_ends_nothing_and_a_late_one_is_not_waited_for() -> None:
@@ -39,10 +41,10 @@ async def test_a_plain_function_that_blocks_is_left_in_its_thread() -> None:
         while not done:
             time.sleep(0.001)
 
-    stop = DialogueStop(parts_of(clock, Threads()), None)
+    stop = DialogueStop(parts_of(clock, Threads(), abort := asyncio.Event()), None)
     asking = asyncio.ensure_future(stop.ask(blocks, None))
     await asyncio.sleep(0)  # the loop is not held
-    stop._stop("abort")
+    abort.set()
     with pytest.raises(Stopped):
         await asking
     done = True

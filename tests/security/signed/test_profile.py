@@ -290,8 +290,9 @@ def test_a_hop_cannot_take_its_depth_back(edge: SignedEdge, ask: Ask) -> None:
 
     accepted(edge, at(3, "p", "one"))
     for depth in (0, 1, 2):
-        answer = refused(edge, at(depth, "p", f"reset-{depth}"))
-        assert answer == (400, "chain_mismatch")
+        for turn in (f"reset-{depth}", "one"):  # a new turn, and the same sent again
+            answer = refused(edge, at(depth, "p", turn))
+            assert answer == (400, "chain_mismatch")
     accepted(edge, at(3, "p", "two"))
     accepted(edge, at(1, "q", "three"))
 

@@ -118,8 +118,8 @@ class AttemptOutput:
     def converse(self, conversation: str, usage: Usage, *, is_kept: bool) -> None:
         """Take what a conversation within has come to; `is_kept`: with what it was before."""
         if usage.cost is not None and not self._is_over:
-            told = self._before.get(conversation, 0) if is_kept else 0
-            usage = replace(usage, cost=max(0, usage.cost - told))
+            before = self._before.get(conversation, 0) if is_kept else 0
+            usage = replace(usage, cost=max(0, usage.cost - before))
             self.counted[conversation] = usage.cost or 0
         self.usage(usage)
 

@@ -6,13 +6,21 @@ went.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
 from carnet.core.call import Call
-from carnet.core.messages.events import AGAIN, CHILD, OUTBOUND_CALL, Event, Extension, Usage
+from carnet.core.messages.events import (
+    AGAIN,
+    CHILD,
+    OUTBOUND_CALL,
+    RECORDED,
+    Event,
+    Extension,
+    Usage,
+)
 from carnet.core.messages.outbound_call import OutboundCall, OutboundState, read_outbound_event
 from carnet.core.messages.output import Output
 from carnet.errors import (
@@ -143,15 +151,21 @@ def tally(depth: int, events: Iterable[Event]) -> Tally:
     return Tally(calls, max(each.deepest for each in found))
 
 
-def is_told_again(payload: dict[str, Any], told: set[object]) -> bool:
+def again(noted: Sequence[Event]) -> dict[str, bool]:
+    """What is said of a call beside its cost, by what was noted of it: that a record answered."""
+    first = noted[0] if noted else None
+    return {AGAIN: True} if type(first) is Extension and first.name == RECORDED else {}
+
+
+def is_counted_before(payload: dict[str, Any], counted: set[object]) -> bool:
     """Whether what is noted of a call in process was noted before.
 
     An agent that does its work again is answered again, from the record of that call.
     """
     place = (payload.get("index"), payload.get("to"))
-    if payload.get(AGAIN) and place in told:
+    if payload.get(AGAIN) and place in counted:
         return True
-    told.add(place)
+    counted.add(place)
     return False
 
 

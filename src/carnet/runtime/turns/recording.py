@@ -46,7 +46,7 @@ from carnet.core.sealed_call import sealed_call_of, write_sealed_call
 from carnet.errors import AgentFailed, Cancelled, CarnetError, Internal, OutcomeUnknown
 from carnet.http.shares import WORDS, shares_of
 from carnet.ports.calls.turns import Debit, Fenced, Tell, TurnFinish, Turns, Use, whole_cost
-from carnet.runtime.receipts.outbound_calls import is_told_again
+from carnet.runtime.receipts.outbound_calls import is_counted_before
 from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.excess import asked_again, disputes, most_cost, same_call, within_budget
 from carnet.runtime.turns.pieces import MOST_BYTES, Grown
@@ -106,7 +106,7 @@ class Recording(Grown):
         if self._waiting and not self._streams and await self._runs_on(event):
             return
         child = event if type(event) is Extension and event.name == CHILD else None
-        if child is not None and is_told_again(child.payload, self._children):
+        if child is not None and is_counted_before(child.payload, self._children):
             return
         self._keep(event)
         if self._event_bytes > MOST_BYTES:

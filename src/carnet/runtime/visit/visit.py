@@ -20,9 +20,7 @@ from msgspec import Struct
 from carnet.core.call import Ask, Call
 from carnet.core.chain.carnet import Carnet
 from carnet.core.messages.events import (
-    AGAIN,
     CHILD,
-    RECORDED,
     RESULT,
     Done,
     Event,
@@ -43,7 +41,7 @@ from carnet.core.people.identity import Caller
 from carnet.errors import Cancelled, CarnetError, Refused
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import AGENT_OWNED, FORWARD_USER
-from carnet.runtime.receipts.outbound_calls import tally
+from carnet.runtime.receipts.outbound_calls import again, tally
 from carnet.runtime.stream import closing
 from carnet.runtime.visit.callee import Callee
 from carnet.runtime.visit.dialogue import ConversingVisit
@@ -79,9 +77,8 @@ class ChildCall(Struct, frozen=True, kw_only=True):
             "cost": (usage.cost or 0) if is_ours else 0,
             "calls": counted.calls,
             "deepest": counted.deepest,
+            **again(noted),
         }
-        if noted and type(noted[0]) is Extension and noted[0].name == RECORDED:
-            payload[AGAIN] = True  # whoever has counted it before does not count it now
         return Extension(CHILD, payload)
 
     def refusal(self, refused: CarnetError) -> OutboundCall:

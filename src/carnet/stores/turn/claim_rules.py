@@ -316,7 +316,7 @@ class ClaimRules(AnswerRules):
             worker_alive=turn.worker in self.alive or turn.n in self.tasks_lost,
         )
         if repeat != "run_again" or _is_moved(turn, claim):
-            return _told(repeat, turn, claim)
+            return _known_again(repeat, turn, claim)
         if claim.once is not None and self._is_spent(claim, claim.once):
             its_own = in_turn(claim.once, claim.key)
             if not self._is_spent(claim, its_own):
@@ -352,7 +352,7 @@ def _is_moved(turn: Turn, claim: TurnClaim) -> bool:
     return turn.depth != claim.admitted.carnet.depth
 
 
-def _told(repeat: str, turn: Turn, claim: TurnClaim) -> Verdict:
+def _known_again(repeat: str, turn: Turn, claim: TurnClaim) -> Verdict:
     """What a repeat gets that does not run."""
     if repeat == "mismatch":
         return Denied("mismatch")
