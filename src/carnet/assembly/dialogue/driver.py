@@ -8,6 +8,7 @@ Law 1. What is wrong with what was given is told before anybody is called or any
 Law 2. Whoever stops reading, and a task that is cancelled, aborts the run; it can go on under the
        same `run_id`, with the same journal.
 Law 3. Connections and files that were opened for a run are closed with it.
+Law 4. A run within a request or an agent's turn is part of that chain: see `runtime.client.chain`.
 """
 
 import asyncio
@@ -27,7 +28,8 @@ from typing import Any, Final, Self, Unpack
 from carnet.assembly.dialogue.depth import first_refused
 from carnet.core.dialogue.events import ConversationEnded, ConversationResult, DialogueEvent
 from carnet.ports.calls.dialogues import Dialogues
-from carnet.runtime.dialogue.callees import Callees
+from carnet.runtime.client.chain import CHAIN
+from carnet.runtime.dialogue.callees import Callees, Listing
 from carnet.runtime.dialogue.definition import (
     Amount,
     Conversation,
@@ -35,7 +37,7 @@ from carnet.runtime.dialogue.definition import (
     Order,
     conversation_of,
 )
-from carnet.runtime.dialogue.inbound import InboundOptions, place
+from carnet.runtime.dialogue.inbound import InboundOptions, continued, place
 from carnet.runtime.dialogue.place import DialoguePlace
 from carnet.runtime.dialogue.policy import CallPolicy, awaited
 from carnet.runtime.dialogue.run import DialogueRun, NestedConversations
@@ -162,7 +164,9 @@ async def _events(
     where.refuse_if_final()
     clock, ids = SystemClock(), SystemIds()
     currency = options.get("currency", DEFAULT_CURRENCY)
-    callees = Callees(clock=clock, ids=ids, currency=currency)
+    callees = Callees(
+        clock=clock, ids=ids, currency=currency, listing=Listing(conversation, CHAIN.get())
+    )
     try:
         async with _journal(options.get("journal")) as journal:
             parts = DialogueParts(
@@ -194,16 +198,17 @@ def _conversation(participants: Participants, options: ConversationOptions) -> C
 
 
 def _place(options: ConversationOptions) -> DialoguePlace:
-    read = place(options)
-    max_depth = first_refused(options.get("max_depth", DEFAULT_MAX_DEPTH))
+    read = continued(place(options), CHAIN.get())
+    last_depth = first_refused(options.get("max_depth", DEFAULT_MAX_DEPTH)) - 1
     return DialoguePlace(
         run_id=read.run_id or f"conv_{SystemIds().ordered_uuid()}",
         depth=read.depth,
-        last_depth=max_depth - 1,
+        last_depth=last_depth if read.last_depth is None else min(last_depth, read.last_depth),
         parent_turn_id=read.parent_turn_id,
-        ordinal=options.get("ordinal", 0),
+        ordinal=options.get("ordinal", read.ordinal),
         credential=read.credential,
         trace=read.trace,
+        deadline=read.deadline,
     )
 
 

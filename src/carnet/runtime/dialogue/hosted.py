@@ -11,8 +11,7 @@ Law 4. Participants are one hop deeper than the turn, those of a conversation wi
 """
 
 from collections.abc import Mapping
-from hashlib import blake2b
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -51,13 +50,12 @@ from carnet.runtime.dialogue.policy import awaited
 from carnet.runtime.dialogue.run import DialogueRun, check_halt, is_over, tell_turns
 from carnet.runtime.dialogue.turn import DialogueParts
 from carnet.runtime.stream import closing
+from carnet.runtime.visit.callee import scoped_ordinal
 from carnet.runtime.visit.interrupts import Paused, TurnQuestions
-from carnet.runtime.visit.loop_visit import COUNTED, CallsOut
+from carnet.runtime.visit.loop_visit import CallsOut
 from carnet.runtime.visit.means import VisitMeans
 from carnet.runtime.visit.steps import KeptSteps
 from carnet.runtime.visit.visit import PER_CALL, Visit
-
-_ORDINALS: Final = 999_000_000  # so that an ordinal has nine digits at the most
 
 
 class HostParts(Struct, frozen=True, kw_only=True, eq=False):
@@ -134,7 +132,7 @@ class DialogueHost:
         """The place of a turn among the calls out of ours."""
         if self._counts and call.carnet.turn == self._counted(call):
             return call.record.n
-        return scoped_ordinal(call.carnet.turn)
+        return scoped_ordinal(call.carnet.turn.encode())
 
     def _counted(self, call: Call) -> str:
         """The id that a turn of the first conversation has."""
@@ -185,14 +183,7 @@ class HostedFunctionVisit(HostedVisit):
             self._means.threads,
             first=first_place(spoken.turn, of_function=True),
         )
-        self._conversations = scoped_ordinal(spoken.turn)
-        self.begin(scoped_ordinal(spoken.turn))
-
-
-def scoped_ordinal(turn: str) -> int:
-    """A place among the calls out of a turn that is above all that are counted."""
-    digest = blake2b(turn.encode(), digest_size=8).digest()
-    return COUNTED + int.from_bytes(digest) % _ORDINALS
+        self._children = self._children.scoped(spoken.turn)
 
 
 class BothOutputs:
