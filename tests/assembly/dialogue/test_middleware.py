@@ -251,12 +251,12 @@ def test_a_word_for_who_pays_that_means_nothing_is_refused(tmp_path: Path) -> No
 
 
 async def conversed(url: str, **more: Any) -> dict[str, Any]:
-    people = [carnet.Participant(target=url, name="critic"), carnet.Participant(target=said)]
+    people = [carnet.Participant(target=url, name="critic"), carnet.Participant(target=repeats)]
     result = await carnet.run_conversation(people, seed="Well?", max_turns=1, **more)
     return {"run": result.run_id, "met": result.halted.code, "text": result.text}
 
 
-async def said(visit: carnet.Visit) -> str:
+async def repeats(visit: carnet.Visit) -> str:
     return visit.text
 
 
@@ -302,10 +302,10 @@ async def test_a_conversation_inside_is_bounded_by_its_request() -> None:
         ]
         assert peer.requests == []
         same = carnet.inbound(at(1))
-        told = await ask(carnet.Middleware(reviewing(**same)), at(1))
+        given = await ask(carnet.Middleware(reviewing(**same)), at(1))
         own = await ask(carnet.Middleware(reviewing(run_id="nightly")), {})
         begun = await ask(carnet.Middleware(reviewing()), {})
         sent = [request.headers for request in peer.requests]
-    assert [told.json()["run"], own.json()["run"]] == ["run_1", "nightly"]
+    assert [given.json()["run"], own.json()["run"]] == ["run_1", "nightly"]
     assert begun.json()["run"].startswith("conv_")
     assert [each[carnet.FORWARDED_DEPTH] for each in sent] == ["2", "1", "1"]

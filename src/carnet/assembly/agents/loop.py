@@ -19,7 +19,7 @@ from carnet.ports.engine.loop import Engine, LoopTurn
 from carnet.ports.engine.tools import HiddenSeal
 from carnet.ports.world.clock import Ids
 from carnet.ports.world.http_client import HttpClient
-from carnet.runtime.client.chain import CHAIN, InboundChain
+from carnet.runtime.chain.call_chain import CHAIN, InboundChain
 from carnet.runtime.system import SystemClock
 
 ENGINE: Final = "engine"  # the kind of agents that a loop answers

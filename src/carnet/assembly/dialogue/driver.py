@@ -8,7 +8,7 @@ Law 1. What is wrong with what was given is told before anybody is called or any
 Law 2. Whoever stops reading, and a task that is cancelled, aborts the run; it can go on under the
        same `run_id`, with the same journal.
 Law 3. Connections and files that were opened for a run are closed with it.
-Law 4. A run within a request or an agent's turn is part of that chain: see `runtime.client.chain`.
+Law 4. A run within a request or an agent's turn is part of that chain: see `runtime.chain.call_chain`.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from typing import Any, Final, Self, Unpack
 from carnet.assembly.dialogue.depth import first_refused
 from carnet.core.dialogue.events import ConversationEnded, ConversationResult, DialogueEvent
 from carnet.ports.calls.dialogues import Dialogues
-from carnet.runtime.client.chain import CHAIN
+from carnet.runtime.chain.call_chain import current_chain
 from carnet.runtime.dialogue.callees import Callees, Listing
 from carnet.runtime.dialogue.definition import (
     Amount,
@@ -165,7 +165,7 @@ async def _events(
     clock, ids = SystemClock(), SystemIds()
     currency = options.get("currency", DEFAULT_CURRENCY)
     callees = Callees(
-        clock=clock, ids=ids, currency=currency, listing=Listing(conversation, CHAIN.get())
+        clock=clock, ids=ids, currency=currency, listing=Listing(conversation, current_chain())
     )
     try:
         async with _journal(options.get("journal")) as journal:
@@ -198,7 +198,7 @@ def _conversation(participants: Participants, options: ConversationOptions) -> C
 
 
 def _place(options: ConversationOptions) -> DialoguePlace:
-    read = continued(place(options), CHAIN.get())
+    read = continued(place(options), current_chain())
     last_depth = first_refused(options.get("max_depth", DEFAULT_MAX_DEPTH)) - 1
     return DialoguePlace(
         run_id=read.run_id or f"conv_{SystemIds().ordered_uuid()}",

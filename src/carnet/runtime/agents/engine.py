@@ -26,7 +26,7 @@ from carnet.errors import CarnetError
 from carnet.ports.calls.steps import Steps
 from carnet.ports.engine.loop import Engine, LoopTurn
 from carnet.ports.trust.people import People
-from carnet.runtime.client.chain import CHAIN
+from carnet.runtime.chain.call_chain import CHAIN
 from carnet.runtime.visit.loop_visit import CallsOut, LoopVisit
 from carnet.runtime.visit.steps import KeptSteps
 from carnet.wire.dialects.engine_chat.actor import EngineActor
@@ -87,7 +87,7 @@ class EngineAgent:
             calls=visit,
             is_final=visit.is_final,
         )
-        before = CHAIN.set(visit.chain())
+        before = CHAIN.set(visit)
         try:
             end = await self._engine(turn, out)
         except CarnetError as error:

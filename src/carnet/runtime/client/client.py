@@ -10,7 +10,7 @@ Law 3. What a call asks for is an error with `interrupts`; `answer` sends the ca
        the answer, under the same name, so that the agent goes on.
 Law 4. Connections are kept and used again, for as long as the client is open.
 Law 5. A call that is made while a request is answered, behind `carnet.Middleware`, or in the turn
-       of an agent, goes on with the chain of that; see `runtime.client.chain`.
+       of an agent, goes on with the chain of that; see `runtime.chain.call_chain`.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from carnet.errors import CarnetError, ProviderTimeout, UsageInvalid
 from carnet.ports.calls.admission import ClientCallee
 from carnet.ports.world.http_client import Bounds
 from carnet.runtime.agents.samvad_peer import as_text, text_field, text_skill
-from carnet.runtime.client.chain import CHAIN, check_auth
+from carnet.runtime.chain.call_chain import check_auth, current_chain
 from carnet.runtime.client.key import ClientKey, load_key
 from carnet.runtime.client.tasks import Task, advised, answered
 from carnet.runtime.egress.client import EgressClient
@@ -252,7 +252,7 @@ class Client:
             auth=within.token,
             delegation=within.delegation,
         )
-        chain = CHAIN.get()
+        chain = current_chain()
         if chain is None:
             return request
         with advised():
@@ -272,7 +272,7 @@ class Client:
     @contextmanager
     def _noted(self, request: SamvadRequest) -> Iterator[None]:
         """Have the turn that a call is made out of take note of how it ends."""
-        chain, made = CHAIN.get(), request.carnet
+        chain, made = current_chain(), request.carnet
         if chain is None or made is None:
             yield
             return
@@ -287,7 +287,7 @@ class Client:
 @asynccontextmanager
 async def _in_time() -> AsyncIterator[None]:
     """Within the time that is left of the request that is being answered, if there is one."""
-    chain = CHAIN.get()
+    chain = current_chain()
     try:
         async with asyncio.timeout(None if chain is None else chain.seconds_left()):
             yield

@@ -30,7 +30,7 @@ from carnet.ports.world.http_client import HttpClient
 from carnet.runtime.agents.python import Native
 from carnet.runtime.agents.remote import Provider, Remote, RemoteEndpoint
 from carnet.runtime.agents.samvad_peer import SamvadPeer
-from carnet.runtime.client.chain import CallChain
+from carnet.runtime.chain.call_chain import CallChain
 from carnet.runtime.client.client import Client, read_address
 from carnet.runtime.client.key import load_key
 from carnet.runtime.dialogue.definition import (

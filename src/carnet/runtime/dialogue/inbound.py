@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from carnet.core.chain.carnet import Trace, merge
 from carnet.core.people.identity import Secret
 from carnet.errors import ChainMismatch, MalformedCallerContext
-from carnet.runtime.client.chain import CallChain
+from carnet.runtime.chain.call_chain import CallChain
 from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import STAMPS
 from carnet.wire.stamps.stamp import TRACEPARENT, TRACESTATE, read_trace

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from carnet.core.messages.parameters import Tool
 from carnet.ports.engine.tools import ToolUse
-from carnet.runtime.client.chain import CHAIN
+from carnet.runtime.chain.call_chain import CHAIN, current_chain
 from carnet.runtime.skills.function import SkillFunction
 from carnet.runtime.skills.types import plain
 from carnet.runtime.threads import MOST_AT_ONCE, Threads
@@ -46,7 +46,7 @@ class FunctionTool:
 
     async def __call__(self, use: ToolUse, /) -> object:
         """Call it with what the model gave."""
-        chain = CHAIN.get()
+        chain = current_chain()
         if chain is None:
             return await self._called(use)
         before = CHAIN.set(chain.scoped(f"tool {use.place}"))

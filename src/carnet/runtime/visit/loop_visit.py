@@ -13,6 +13,7 @@ Law 4. What a callee asks for, the turn asks for, with its secret, its origin an
 """
 
 import asyncio
+from functools import cached_property
 from typing import Final
 
 from msgspec import Struct
@@ -27,7 +28,7 @@ from carnet.errors import Cancelled
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import FORWARD_USER
 from carnet.ports.engine.calls import AgentAsk, CalleeWaits
-from carnet.runtime.client.turn_chain import TurnChain
+from carnet.runtime.chain.turn_chain import TurnChain
 from carnet.runtime.visit.callee import scoped_ordinal
 from carnet.runtime.visit.interrupts import Paused
 from carnet.runtime.visit.visit import Visit
@@ -92,9 +93,10 @@ class LoopVisit(Visit):
         self._children.skip_to(ordinal)  # which the next line takes at once
         return joined_text(await self.answer(check_name(ask.to), asked, auth))
 
-    def chain(self) -> TurnChain:
+    @cached_property
+    def _chain(self) -> TurnChain:
         """What tools call by themselves has places of its own: those counted are tool calls."""
-        return super().chain().scoped(_TOOLS)
+        return super()._chain.scoped(_TOOLS)
 
     def close(self) -> None:
         """Make no more calls, and wait for none."""

@@ -11,6 +11,7 @@ Law 6. What a callee waits for, this turn waits for; see `runtime.visit.interrup
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from carnet.core.call import Ask, Call
@@ -35,7 +36,7 @@ from carnet.core.people.identity import Caller
 from carnet.errors import Cancelled, Refused
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import AGENT_OWNED, FORWARD_USER
-from carnet.runtime.client.turn_chain import TurnChain
+from carnet.runtime.chain.turn_chain import ThreadedOutput, TurnChain
 from carnet.runtime.stream import closing
 from carnet.runtime.visit.callee import Callee, ChildCall, ChildCalls
 from carnet.runtime.visit.dialogue import ConversingVisit
@@ -72,7 +73,7 @@ class Visit(ConversingVisit):
         self._dispatch = dispatch
         self._last_depth = last_depth
         self._auth_source = auth_source
-        self._children = ChildCalls(call.carnet, call.record.key)
+        self._loop = asyncio.get_running_loop()
         self._is_over = False
         self._means = means
         self._kept: KeptSteps | None = None
@@ -80,6 +81,11 @@ class Visit(ConversingVisit):
         self.has_asked = False  # for something that nobody has given yet
         self._calling = 0  # calls to others that have not ended
         self._quiet: asyncio.Event | None = None  # set when one of them ends
+
+    @cached_property
+    def _children(self) -> ChildCalls:
+        """The places of its calls: many an agent makes none."""
+        return ChildCalls(self._call.carnet, self._call.record.key)
 
     @property
     def call(self) -> Call:
@@ -320,11 +326,15 @@ class Visit(ConversingVisit):
 
     def chain(self) -> TurnChain:
         """What goes on with this turn that its code calls by itself, as with `carnet.connect`."""
+        return self._chain
+
+    @cached_property
+    def _chain(self) -> TurnChain:
         return TurnChain(
             self,
             self._children,
             self._dispatch,
-            self._out,
+            ThreadedOutput(self._out, self._loop),
             last_depth=self._last_depth,
             auth_source=self._auth_source,
         )

@@ -15,10 +15,11 @@ from copy import copy
 from typing import Final, Protocol
 
 from carnet.core.call import AGENT_OWNED, Call
+from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.messages.output import Output
 from carnet.errors import Cancelled
 from carnet.ports.calls.admission import ClientCallee, ClientLeave, Dispatch
-from carnet.runtime.client.chain import CallChain
+from carnet.runtime.chain.call_chain import CallChain
 from carnet.runtime.receipts.outbound_calls import ended_call
 from carnet.runtime.system import SystemClock
 
@@ -26,7 +27,7 @@ DIALECT: Final = "samvad"  # that clients speak
 _CLOCK: Final = SystemClock()
 
 
-class Places(Protocol):
+class CallPlaces(Protocol):
     """Gives the calls out of one turn their places."""
 
     def take_ordinal(self) -> int:
@@ -35,7 +36,7 @@ class Places(Protocol):
     def take_conversation(self) -> int:
         """The place of the next conversation."""
 
-    def scoped(self, part: str) -> "Places":
+    def scoped(self, part: str) -> "CallPlaces":
         """Places of their own for a part of the turn."""
 
 
@@ -54,19 +55,19 @@ class ChainedTurn(Protocol):
 class TurnChain(CallChain):
     """That of a turn while its agent runs."""
 
-    __slots__ = ("_dispatch", "_loop", "_out", "_places", "_turn")
+    __slots__ = ("_dispatch", "_out", "_places", "_turn")
 
     def __init__(
         self,
         turn: ChainedTurn,
-        places: Places,
+        places: CallPlaces,
         dispatch: Dispatch,
-        out: Output,
+        out: "ThreadedOutput",
         *,
         last_depth: int,
         auth_source: str,
     ) -> None:
-        """`dispatch` judges what may leave; `out` takes what is noted. Made on the event loop."""
+        """`dispatch` judges what may leave; `out` takes what is noted."""
         call = turn.call
         super().__init__(
             call.carnet,
@@ -79,7 +80,6 @@ class TurnChain(CallChain):
         self._places = places
         self._dispatch = dispatch
         self._out = out
-        self._loop = asyncio.get_running_loop()
 
     def take(self, callee: ClientCallee) -> int:
         """The place of the next call, unless none may be made any more."""
@@ -98,14 +98,11 @@ class TurnChain(CallChain):
         return self._dispatch.let_out(self._turn.call, callee, auth=auth)
 
     def note(self, turn: str, callee: ClientCallee, error: BaseException | None) -> None:
-        """Note a call in the record of the turn; it may be made in a thread."""
+        """Note a call in the record of the turn."""
         to = min(callee.identities, default=callee.url)
         depth = self.carnet.depth + 1
         call = ended_call(turn, to, depth=depth, dialect=DIALECT, error=error)
-        if _is_running(self._loop):
-            self._out.called(call)
-        elif not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._out.called, call)
+        self._out.called(call)
 
     def scoped(self, part: str) -> "TurnChain":
         """The same for a part of the turn whose calls are counted by themselves."""
@@ -116,6 +113,22 @@ class TurnChain(CallChain):
     def _check(self) -> None:
         if self._turn.cancelled:
             raise Cancelled("the agent has ended")
+
+
+class ThreadedOutput:
+    """Takes note of calls that may be made in a thread, on the event loop of their turn."""
+
+    def __init__(self, out: Output, loop: asyncio.AbstractEventLoop) -> None:
+        """`out` is that of the turn."""
+        self._out = out
+        self._loop = loop
+
+    def called(self, call: OutboundCall) -> None:
+        """Note one before whatever comes after it in its thread."""
+        if _is_running(self._loop):
+            self._out.called(call)
+        elif not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._out.called, call)
 
 
 def _is_running(loop: asyncio.AbstractEventLoop) -> bool:

@@ -1,7 +1,7 @@
 """What the code of an agent calls by itself, with `carnet.connect` or a driver, in its turn."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from carnet.core.messages.events import Done, Extension, Text, joined_text
 from carnet.core.messages.output import Sink
 from carnet.core.people.identity import Secret
 from carnet.errors import Cancelled, ChainMismatch, PeerNotListed
-from carnet.ports.engine.loop import LoopTurn
+from carnet.ports.engine.loop import Engine, LoopTurn
 from carnet.ports.engine.tools import ToolUse
 from carnet.runtime.agents.engine import EngineAgent
 from carnet.runtime.agents.python import Native
@@ -234,7 +234,7 @@ async def test_nor_does_a_driver_in_a_turn_send_it(tmp_path: Path) -> None:
 
 def engine(
     *functions: Callable[..., Any],
-) -> Callable[[LoopTurn, Sink], Awaitable[Done]]:
+) -> Engine:
     """A loop that uses each of its tools at once, and says what they gave."""
     tools = [FunctionTool(function) for function in functions]
 

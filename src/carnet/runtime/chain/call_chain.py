@@ -14,7 +14,7 @@ Law 5. The chain goes where the context of the program goes: into its tasks, and
 from contextvars import ContextVar
 from hashlib import blake2b
 from itertools import count
-from typing import Final
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -115,6 +115,10 @@ class CallChain:
             secrets=written.secrets,
         )
 
+    def chain(self) -> "CallChain":
+        """Itself."""
+        return self
+
     def take(self, callee: ClientCallee) -> int:
         """The place of the next call."""
         raise NotImplementedError
@@ -176,7 +180,20 @@ class InboundChain(CallChain):
         return ClientLeave(is_listed=auth == FORWARD_USER, listing=_LISTING)
 
 
-CHAIN: Final[ContextVar[CallChain | None]] = ContextVar("carnet_chain", default=None)
+class HasChain(Protocol):
+    """What runs: a turn makes its chain when somebody asks for it, which is seldom."""
+
+    def chain(self) -> CallChain:
+        """Where it stands."""
+
+
+CHAIN: Final[ContextVar[HasChain | None]] = ContextVar("carnet_chain", default=None)
+
+
+def current_chain() -> CallChain | None:
+    """The chain of what runs here, if there is one."""
+    found = CHAIN.get()
+    return None if found is None else found.chain()
 
 
 def check_auth(auth: str | None) -> None:
