@@ -8,7 +8,7 @@ Law 1. What is wrong with what was given is told before anybody is called or any
 Law 2. Whoever stops reading, and a task that is cancelled, aborts the run; it can go on under the
        same `run_id`, with the same journal.
 Law 3. Connections and files that were opened for a run are closed with it.
-Law 4. A run within a request or an agent's turn is part of that chain: see `runtime.chain.call_chain`.
+Law 4. A run within a request or an agent's turn is part of that chain; see `runtime.chain`.
 """
 
 import asyncio

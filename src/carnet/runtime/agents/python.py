@@ -8,7 +8,7 @@ Law 3. What it raises becomes AgentFailed, also KeyboardInterrupt and SystemExit
        keeps its meaning.
 Law 4. A plain function or generator runs in a thread, never on the event loop; each agent has
        threads of its own, so that none can take those of another.
-Law 5. What its code calls by itself goes on with the chain of the call (`runtime.chain.call_chain`).
+Law 5. What its code calls by itself goes on with the chain of the call (`runtime.chain`).
 Law 6. A process that it forked does not come back into ours: it ends where the agent does.
 """
 

@@ -6,6 +6,7 @@ Law 2. It inherits run, payer, budget and deadline, and those who take part are 
 Law 3. What somebody in it asks for, this turn asks for.
 """
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from carnet.core.call import Call
@@ -29,7 +30,11 @@ class ConversingVisit(CallingVisit):
     _call: Call
     _out: Output
     _means: VisitMeans
-    _children: ChildCalls
+
+    @cached_property
+    def _children(self) -> ChildCalls:
+        """The places of its calls."""
+        raise NotImplementedError
 
     def conversation(
         self, participants: Any, /, **options: Any
