@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from tests.replicas.scene import MODEL, Callers, House, Replica, a_house, callers
+from tests.replicas.scene import LOOPED, MODEL, Callers, House, Replica, a_house, callers
 from tests.replicas.upstream import Upstream, upstream
 from tests.stores.support import servers
 
@@ -21,7 +21,8 @@ def house(
 ) -> Iterator[House]:
     """Four gateways with the usual lease; a test uses as many of them as it needs."""
     folder = tmp_path_factory.mktemp("replicas")
-    with a_house(folder, server, MODEL.format(url=model.url)) as house:
+    looped = LOOPED.format(url=model.url, listen=model.url.removesuffix("/v1"))
+    with a_house(folder, server, MODEL.format(url=model.url) + looped) as house:
         house.open(4, {"CARNET__LIMITS__SENDER_CALLS_PER_MINUTE": "1000000"})  # `make replay`
         yield house
 

@@ -39,6 +39,17 @@ tokens_per_sender_per_day = {BUDGET}
 """
 MODEL = '[agents.model]\nkind = "openai"\nurl = "{url}"\nmodel = "m"\nprice = "0.0002"\n'
 
+LOOPED = """
+[agents.looped]
+kind = "engine"
+
+[models.small]
+url = "{url}"
+
+[engine]
+listen = "{listen}"
+"""
+
 Fields = list[tuple[str, str]]
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from carnet.testing.wait import until_so
 from tests.replicas.scene import PRICE, Callers, House, Replica, callers
+from tests.replicas.upstream import Upstream
+from tests.support.http import chat_body, request
 
 
 def frames(body: bytes) -> list[dict[str, Any]]:
@@ -150,3 +152,26 @@ async def test_a_run_is_cancelled_from_a_gateway_that_does_not_run_it(
         return house.ran(run, "left") == 1 and not house.rows("SELECT 1 FROM wish")
 
     await until_so(nothing_is_left)
+
+
+async def test_a_call_out_of_a_turn_is_made_at_the_gateway_that_asked_and_at_no_other(
+    house: House, four: list[Replica], people: Callers, model: Upstream
+) -> None:
+    """Another one says so, by a code of its own: the bearer is good, and its turn is not here."""
+
+    def calls(bearer: str, text: str) -> str:
+        fields = [("authorization", bearer), ("content-type", "application/json")]
+        met = []
+        for replica in (four[1], four[0]):
+            url = f"{replica.url}/v1/chat/completions"
+            reply = request("POST", url, fields, chat_body(text, "echo"))
+            met.append(f"{reply.status} {reply.json.get('code', 'well')}")
+        return ", ".join(met)
+
+    model.loop = calls
+    answer = await people.ask(four[0], "conv_loop", "looped", "hi")
+    assert answer.status == 200
+    content = json.loads(answer.body)["choices"][0]["message"]["content"]
+    assert content == "421 turn_elsewhere, 200 well"
+    assert house.turns("conv_loop") == [("done", None, 1), ("done", None, 1)]
+    assert house.ran("conv_loop") == 1

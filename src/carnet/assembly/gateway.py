@@ -165,7 +165,7 @@ def build_backend(
         http = EgressClient(allow=settings.egress.allow, sockets=settings.engine_sockets)
         ring, progress_writer = _ring(domain, store, http, clock), ProgressWriter(store.tasks)
         journal = _journal(settings, store, clock, ids, dialects)
-        ended, streams = EndedLists(ring, http, clock), OpenStreams()
+        ended, streams = EndedLists(ring, http, clock), OpenStreams(ids.token()[:12])
     else:
         http, ring, journal = former.http, former.ring, former.journal
         progress_writer, ended, streams = former.progress_writer, former.ended, former.streams

@@ -280,3 +280,9 @@ class PeerNotListed(Refused, code="peer_not_listed"):
 
     template = "The payer's credential may not be forwarded to that peer."
     hint = "The operator lists it: carnet peers add DOMAIN --url URL --may-forward-authorization."
+
+    @property
+    def next_step(self) -> str:
+        """Where no operator lists anybody, what the program does."""
+        fix = self.facts.get("fix")
+        return super().next_step if fix is None else str(fix)

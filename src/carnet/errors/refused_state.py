@@ -245,6 +245,16 @@ class Overloaded(Refused, code="overloaded", status=503, retryable=True):
         return super().retry_after or 1
 
 
+class TurnElsewhere(Refused, code="turn_elsewhere", status=421):
+    """A call with the bearer of a turn came to a process that does not answer that turn.
+
+    Several processes of one gateway share their store, and not the streams that they read.
+    """
+
+    template = "Another process of this gateway answers the turn of this bearer."
+    hint = "Send the call to the process that asked: each of several has an engine of its own."
+
+
 class ShuttingDown(Refused, code="shutting_down", status=503, retryable=True):
     """The gateway is draining before it stops; it takes no new work."""
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+import carnet
 from carnet.assembly.agents.loop import NamedLoops, build_loop
 from carnet.assembly.agents.tools import ToolServers
 from carnet.config import Settings, load
@@ -61,6 +62,21 @@ async def test_each_agent_is_answered_by_its_own_loop_and_nobody_by_that_of_anot
     assert await loops(replace(turn, agent="a"), Written()) == Done("of a")
     with pytest.raises(AgentNotFound):
         await loops(replace(turn, agent="b"), Written())
+
+
+async def test_a_function_of_an_engine_by_itself_dials_nobody_at_the_last_hop(
+    tmp_path: Path,
+) -> None:
+    async def dials(turn: LoopTurn, sink: object, /) -> Done:
+        del turn, sink
+        async with carnet.connect("http://127.0.0.1:1", key=tmp_path / "k") as client:
+            await client.call("chat")
+        return Done()
+
+    request = EngineRequest(messages=(Message.user("Hi"),), correlation="req_1")
+    turn = LoopTurn(request=request, actor=ALICE, is_final=True)
+    with pytest.raises(carnet.DepthExceeded):
+        await NamedLoops(dials, {})(turn, Written())
 
 
 @pytest.mark.parametrize(

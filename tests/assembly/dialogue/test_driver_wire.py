@@ -229,7 +229,7 @@ async def test_a_function_calls_an_address_one_hop_deeper() -> None:
         url = f"http://127.0.0.1:{peer.port}/agents/critic"
 
         async def researcher(visit: carnet.Visit) -> str:
-            return await visit.peer(url).ask("True?")
+            return await visit.peer(url, auth="forward-user").ask("True?")
 
         people = [researcher, Speaker("b")]
         result = await carnet.run_conversation(people, max_turns=1, propagated_headers=FORWARDED)
@@ -243,6 +243,62 @@ async def test_a_function_calls_an_address_one_hop_deeper() -> None:
         assert (result.halted.code, len(peer.requests)) == ("bridge_depth_exceeded", before)
         result = await carnet.run_conversation([Speaker("x", _by_name), Speaker("b")], max_turns=1)
         assert result.halted.code == "agent_not_found"
+
+
+@pytest.mark.parametrize(
+    ("auth", "payer", "sent"),
+    [
+        (None, "agent-owned", []),
+        (None, "forward-user", [BEARER]),
+        ("forward-user", "agent-owned", [BEARER]),
+        ("agent-owned", "agent-owned", [None]),
+    ],
+)
+async def test_the_credential_leaves_to_an_address_that_is_listed_and_no_other(
+    auth: str | None, payer: Any, sent: list[str | None]
+) -> None:
+    """R5: it is not left out either, so that somebody else pays."""
+    async with Peer(answering(completion("No."))) as peer:
+        url = f"http://127.0.0.1:{peer.port}/agents/critic"
+
+        async def researcher(visit: carnet.Visit) -> str:
+            (answer,) = await visit.fan_out([carnet.Branch(url, "True?", auth=auth)])
+            return answer.text
+
+        critic = carnet.Participant(target=url, auth=payer)
+        result = await carnet.run_conversation(
+            [researcher, critic], max_turns=1, propagated_headers=FORWARDED
+        )
+        found = [each.headers.get(carnet.FORWARDED_AUTHORIZATION) for each in peer.requests]
+    assert found == sent
+    if not sent:
+        assert result.halted.code == "peer_not_listed"
+        assert "auth='forward-user'" in (result.halted.detail or "")
+
+
+async def test_what_a_function_connects_to_goes_on_with_the_run(tmp_path: Path) -> None:
+    async with Globex(answer(text="No."), is_carnet=True) as peer:
+        url = f"http://127.0.0.1:{peer.port}"
+
+        def dialled(auth: str | None) -> Any:
+            async def researcher(_: carnet.Visit) -> str:
+                async with carnet.connect(url, key=tmp_path / "k", auth=auth) as client:
+                    return await client.chat("True?")
+
+            return researcher
+
+        forwards, unlisted = dialled("forward-user"), dialled(None)
+        people = [forwards, Speaker("b")]
+        result = await carnet.run_conversation(people, max_turns=1, propagated_headers=FORWARDED)
+        (sent,) = [request.headers for request in peer.posts]
+        assert (sent[carnet.RUN_ID], sent[carnet.FORWARDED_DEPTH]) == (result.run_id, "2")
+        assert sent[carnet.PARENT_TURN_ID] == result.transcript[0].turn_id
+        assert sent[carnet.FORWARDED_AUTHORIZATION] == BEARER
+        for options in ({"inbound_depth": 2}, {"propagated_headers": FORWARDED}):
+            given: Any = options
+            refused = await carnet.run_conversation([unlisted, Speaker("b")], max_turns=1, **given)
+            assert refused.halted.code in {"bridge_depth_exceeded", "peer_not_listed"}
+        assert len(peer.posts) == 1
 
 
 async def test_what_a_function_calls_is_heard_as_it_comes_and_counted_with_its_turn() -> None:

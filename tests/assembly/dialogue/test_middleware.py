@@ -13,7 +13,10 @@ import pytest
 import carnet
 from carnet.assembly.dialogue.middleware import AsgiReceive, AsgiScope, AsgiSend
 from carnet.errors import ChainMismatch, PeerNotListed, ProviderTimeout, UsageInvalid
+from tests.runtime.peer import Peer, answering
+from tests.runtime.peer import reply as spoken
 from tests.runtime.peers.globex import Globex, answer, form_of
+from tests.runtime.scene import completion
 
 BEARER = "Bearer sk-tan-user-123"
 FORWARDED = {carnet.FORWARDED_AUTHORIZATION: BEARER}
@@ -245,3 +248,64 @@ async def test_a_call_names_no_other_run_and_has_no_more_time_than_its_request(
 def test_a_word_for_who_pays_that_means_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageInvalid, match="does not say who pays"):
         carnet.connect("agent://globex.example", key=tmp_path / "k", auth="somebody")
+
+
+async def conversed(url: str, **more: Any) -> dict[str, Any]:
+    people = [carnet.Participant(target=url, name="critic"), carnet.Participant(target=repeats)]
+    result = await carnet.run_conversation(people, seed="Well?", max_turns=1, **more)
+    return {"run": result.run_id, "met": result.halted.code, "text": result.text}
+
+
+async def repeats(visit: carnet.Visit) -> str:
+    return visit.text
+
+
+async def test_a_conversation_inside_goes_on_with_the_chain() -> None:
+    """Run, depth, parent turn, payer and trace; the second one is another one."""
+    async with Peer(answering(spoken(completion("well")))) as peer:
+
+        async def review(_: carnet.Carnet) -> Any:
+            return [await conversed(peer.url), await conversed(peer.url)]
+
+        app = carnet.Middleware(Application(review), may_forward=bool)
+        headers = at(1) | FORWARDED | {"traceparent": TRACE}
+        first = await ask(app, headers)
+        again = await ask(app, headers)
+        sent = [request.headers for request in peer.requests]
+    assert first.json() == again.json() == [{"run": "run_1", "met": None, "text": "well"}] * 2
+    assert {each[carnet.FORWARDED_DEPTH] for each in sent} == {"2"}
+    assert {each[carnet.RUN_ID] for each in sent} == {"run_1"}
+    assert {each[carnet.PARENT_TURN_ID] for each in sent} == {"run_1.t0.app"}
+    assert {each[carnet.FORWARDED_AUTHORIZATION] for each in sent} == {BEARER}
+    assert {each["traceparent"].split("-")[1] for each in sent} == {TRACE.split("-")[1]}
+    turns = [each[carnet.TURN_ID] for each in sent]
+    assert turns[:2] == turns[2:]
+    assert turns[0] != turns[1]
+
+
+async def test_a_conversation_inside_is_bounded_by_its_request() -> None:
+    """At the last hop and out of time nobody is called; what it is told can only say more."""
+    async with Peer(answering(spoken(completion("well")))) as peer:
+
+        def reviewing(**more: Any) -> Application:
+            async def review(_: carnet.Carnet) -> Any:
+                return await conversed(peer.url, **more)
+
+            return Application(review)
+
+        last = await ask(carnet.Middleware(reviewing(max_depth=9)), at(3))
+        over = await ask(carnet.Middleware(reviewing(), timeout=0), at(1))
+        other = await ask(carnet.Middleware(reviewing(run_id="run_2")), at(1))
+        assert [each.json()["met"] for each in (last, over, other)] == [
+            *(carnet.DepthExceeded.code, ProviderTimeout.code),
+            ChainMismatch.code,
+        ]
+        assert peer.requests == []
+        same = carnet.inbound(at(1))
+        given = await ask(carnet.Middleware(reviewing(**same)), at(1))
+        own = await ask(carnet.Middleware(reviewing(run_id="nightly")), {})
+        begun = await ask(carnet.Middleware(reviewing()), {})
+        sent = [request.headers for request in peer.requests]
+    assert [given.json()["run"], own.json()["run"]] == ["run_1", "nightly"]
+    assert begun.json()["run"].startswith("conv_")
+    assert [each[carnet.FORWARDED_DEPTH] for each in sent] == ["2", "1", "1"]

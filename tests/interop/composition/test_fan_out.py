@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from carnet.runtime.client.key import load_key
 from carnet.testing.wait import PATIENCE_SECONDS, until
 from tests.edge.wire import Wire, ask
 from tests.faults.stores import rows
@@ -28,6 +29,49 @@ async def fans(visit: carnet.Visit) -> str:
     return " and ".join(answer.text or answer.error.code for answer in answers)
 
 
+def dials(url):
+    import asyncio
+
+    async def dialled():
+        async with carnet.connect(url, key="var/client.key") as client:
+            return (await client.call("chat", text="hi"))["text"]
+
+    return asyncio.run(dialled())
+
+
+async def tries(door, visit, url):
+    import asyncio
+
+    away = carnet.Participant(target=url, name="away")
+    two = [away, carnet.Participant(target=url, name="other")]
+    doors = {
+        "peer": lambda: visit.peer("@open@globex.example").ask("hi"),
+        "fan_out": lambda: visit.fan_out(["@open@globex.example", "open"], "hi"),
+        "conversation": lambda: visit.conversation(["echo", "@open@globex.example"], max_turns=1),
+        "connect": lambda: asyncio.to_thread(dials, url),
+        "run_conversation": lambda: carnet.run_conversation(two, max_turns=1),
+    }
+    try:
+        found = await doors[door]()
+    except carnet.CarnetError as error:
+        return f"{door}:{error.code}"
+    return f"{door}:{found if isinstance(found, str) else 'done'}"
+
+
+async def doors(visit: carnet.Visit) -> str:
+    note(visit)
+    url, *names = visit.text.split()
+    return " ".join([await tries(door, visit, url) for door in names])
+
+
+def plain_doors(visit: carnet.Visit) -> str:
+    note(visit)
+    try:
+        return dials(visit.text)
+    except carnet.CarnetError as error:
+        return error.code
+
+
 async def spawns(visit: carnet.Visit) -> str:
     note(visit)
     answers = await visit.fan_out(["spawns"] * 10, "again", on_failure="collect")
@@ -43,6 +87,19 @@ target = "agents:fans"
 kind = "python"
 target = "agents:spawns"
 reentry = true
+
+[agents.doors]
+kind = "python"
+target = "agents:doors"
+
+[agents.plain_doors]
+kind = "python"
+target = "agents:plain_doors"
+
+[agents.open]
+kind = "python"
+target = "agents:echo"
+trust = "public"
 
 [agents.lingers]
 kind = "python"
@@ -69,6 +126,8 @@ def scene(tmp_path_factory: pytest.TempPathFactory, database: Databases) -> Iter
     by_key(acme, globex)
     by_token(acme, initech, "--scope", "call:*", "--scope", "pay")  # and not run:cancel
     by_token(globex, initech)
+    key = load_key(acme.folder / "var" / "client.key")  # of the clients that its agents open
+    globex.carnet("peers", "add", f"agent://client-{key.kid}", "--key", key.public_text)
     for gateway in scene:
         gateway.start()
     yield scene
@@ -232,6 +291,47 @@ def test_at_the_last_hop_and_back_to_its_own_chain_nobody_is_called(scene: Scene
     assert (back.status, back.text) == (200, " and ".join(["loop_detected"] * 3))
     assert begun(scene, "echo") == before
     assert sockets(acme, *others) <= lines
+
+
+DOORS = ("peer", "fan_out", "conversation", "connect", "run_conversation")
+
+
+def test_no_door_of_the_last_hop_leads_out(scene: Scene) -> None:
+    """Whatever its code says: through the gateway, past it, in a thread, by a driver."""
+    acme, globex, _ = scene
+    url, depth = f"{globex.url}/agents/open", [("x-tangle-forwarded-depth", "3")]
+    before, lines = begun(scene, "echo"), sockets(acme, globex)
+    last = acme.chat(" ".join([url, *DOORS]), "doors", headers=depth)
+    refused = [f"{door}:bridge_depth_exceeded" for door in DOORS]
+    assert (last.status, last.text) == (200, " ".join(refused))
+    plain = acme.chat(url, "plain_doors", headers=depth)
+    assert (plain.status, plain.text) == (200, "bridge_depth_exceeded")
+    assert begun(scene, "echo") == before
+    assert sockets(acme, globex) <= lines
+
+
+def test_what_an_agent_connects_to_by_itself_is_a_hop_of_its_run(scene: Scene) -> None:
+    """It is in the record of its turn, and of the other organisation under the same run."""
+    acme, globex, _ = scene
+    headers = [(RUN, "by-itself"), ("x-tangle-forwarded-depth", "2")]
+    url = f"{globex.url}/agents/open"
+    for agent, text in (("doors", f"{url} connect"), ("plain_doors", url)):
+        reply = acme.chat(text, agent, headers=headers)
+        assert (reply.status, reply.text.removeprefix("connect:")) == (200, "hi")
+    there = rows(
+        globex,
+        "SELECT t.turn, t.parent FROM turn t JOIN run r ON r.n = t.run"
+        " WHERE r.id = ? AND t.depth = 3",
+        "by-itself",
+    )
+    here = rows(
+        acme,
+        "SELECT o.child_turn, t.turn FROM outbound o JOIN turn t ON t.n = o.turn"
+        " JOIN run r ON r.n = t.run WHERE r.id = ? AND o.state = 'done'",
+        "by-itself",
+    )
+    assert sorted(there) == sorted(here)
+    assert len(set(there)) == 2
 
 
 def test_the_answers_of_two_organisations_become_one_reply(scene: Scene) -> None:

@@ -26,6 +26,10 @@ _FRONT = "tests/assembly/dialogue/test_middleware.py::"
 _APPS = "tests/examples/test_applications.py::"
 _AGAIN = "tests/cli/see/test_replay.py::"
 _LOOPS = "tests/interop/engine/test_agents.py::"
+_TURN = "tests/runtime/chain/test_turn_chain.py::"
+_FANS = "tests/interop/composition/test_fan_out.py::"
+_LET_OUT = "tests/guards/admission/test_children.py::"
+_LOOP = "tests/assembly/agents/test_loop.py::"
 
 _DEFINED = _RUN + "test_what_cannot_be_a_conversation_is_refused_when_it_is_defined"
 _GOES_ON = _JOURNAL + "test_a_run_that_failed_goes_on_where_it_was_left"
@@ -538,6 +542,56 @@ _IN_FRONT = (
             _FRONT + "test_a_forwarded_credential_leaves_to_those_alone_who_are_listed",
             _FRONT + "test_a_call_names_no_other_run_and_has_no_more_time_than_its_request",
             _APPS + "test_what_an_application_calls_is_the_next_turn_of_the_run",
+        ),
+    ),
+    Row(
+        "dialogue:middleware:conversation",
+        "A conversation that is run while a request is answered goes on with its chain, its payer "
+        "and its time; what it is told beside can only say more.",
+        "issue 15, middleware",
+        (
+            _FRONT + "test_a_conversation_inside_goes_on_with_the_chain",
+            _FRONT + "test_a_conversation_inside_is_bounded_by_its_request",
+        ),
+    ),
+    Row(
+        "dialogue:turn:chain",
+        "What the code of an agent calls by itself is a call out of its turn: the same run, one "
+        "hop more, an id of its own, noted with its end; in threads and as a tool of a loop too.",
+        "issue 15, nesting and visit",
+        (
+            _TURN + "test_what_an_agent_connects_to_is_a_call_out_of_its_turn",
+            _TURN + "test_a_driver_in_a_turn_goes_on_with_its_chain",
+            _TURN + "test_no_two_calls_out_of_a_turn_share_an_id_and_a_rerun_makes_the_same",
+            _TURN + "test_functions_that_are_tools_of_a_loop_go_on_with_its_turn",
+            _WIRE + "test_what_a_function_connects_to_goes_on_with_the_run",
+            _FANS + "test_what_an_agent_connects_to_by_itself_is_a_hop_of_its_run",
+        ),
+    ),
+    Row(
+        "dialogue:turn:last-hop",
+        "The last hop dials nobody, by whatever door: through the gateway, past it, by a driver, "
+        "in a thread, as a tool. Nor does a call come back into its chain, or outlive its agent.",
+        "issue 15, nesting; A47",
+        (
+            _TURN + "test_the_last_hop_dials_nobody_whatever_its_code_says",
+            _TURN + "test_a_skill_goes_on_with_its_turn_too",
+            _TURN + "test_who_has_ended_calls_nobody_and_no_turn_names_another_run",
+            _FANS + "test_no_door_of_the_last_hop_leads_out",
+            _LET_OUT + "test_a_call_past_the_gateway_does_not_come_back_into_its_chain",
+            _LOOP + "test_a_function_of_an_engine_by_itself_dials_nobody_at_the_last_hop",
+        ),
+    ),
+    Row(
+        "dialogue:turn:payer",
+        "What an agent's code or a function of a driver calls is sent the payer's credential where "
+        "it is listed for it, and otherwise nothing is sent.",
+        "issue 15, nesting; R5",
+        (
+            _WIRE + "test_the_credential_leaves_to_an_address_that_is_listed_and_no_other",
+            _TURN + "test_a_payers_credential_leaves_to_nobody_whom_the_operator_has_not_listed",
+            _TURN + "test_nor_does_a_driver_in_a_turn_send_it",
+            _LET_OUT + "test_a_callee_is_listed_by_its_name_at_the_place_that_is_written_down",
         ),
     ),
 )

@@ -15,6 +15,7 @@ _FAILURES = "tests/engine/test_endpoint_failures.py::"
 _AGENTS = "tests/interop/engine/test_agents.py::"
 _MODELS = "tests/interop/engine/test_models.py::"
 _SWAPPED = "tests/interop/engine/test_swapped.py::"
+_STREAMS = "tests/replicas/test_streams.py::"
 _BEARERS = "tests/security/callers/test_turn_bearers.py::"
 _CONFORM = "tests/interop/engine/test_conform.py::"
 _BESIDE = "tests/interop/engine/test_beside.py::"
@@ -816,6 +817,13 @@ _SECURITY = (
             _USED + "test_an_agent_elsewhere_cannot_have_a_tool_used_that_the_caller_may_not",
             _BEARERS + "test_nothing_beside_it_widens_what_its_turn_may",
         ),
+    ),
+    Row(
+        "engine:security:replicas",
+        "A call out of a turn is made at the process that asked; another one of the gateway says "
+        "that the turn is not its own.",
+        "002 security requirements; issue 15, nesting",
+        (_STREAMS + "test_a_call_out_of_a_turn_is_made_at_the_gateway_that_asked_and_at_no_other",),
     ),
     Row(
         "engine:security:correlation",

@@ -37,6 +37,7 @@ from carnet.errors import (
     StorageUnavailable,
     ToolUnusable,
 )
+from carnet.ports.calls.admission import ClientLeave
 from carnet.ports.engine.calls import AgentAsk
 from carnet.ports.engine.loop import LoopTurn
 from carnet.ports.engine.tools import LoopTool, ToolUse
@@ -72,6 +73,9 @@ class Others:
 
     def check(self, call: Call) -> None:
         """Nothing has ended."""
+
+    def let_out(self, *_: Any, **__: Any) -> ClientLeave:
+        return ClientLeave()
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         raise AssertionError("a loop waits for whole answers")

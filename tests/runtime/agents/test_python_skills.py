@@ -20,6 +20,7 @@ from carnet.core.call import Ask
 from carnet.core.messages.events import RESULT, Data, Done, Event, Extension, Message, Text, Usage
 from carnet.core.people.identity import Actor, Caller
 from carnet.errors import AgentFailed, Cancelled, CarnetError, SchemaInvalid, SkillNotFound
+from carnet.ports.calls.admission import ClientLeave
 from carnet.runtime.agents.python import Native
 from carnet.runtime.skills.definition import Definition
 from carnet.runtime.visit.dispatch import Dispatching
@@ -428,6 +429,9 @@ class Elsewhere:
 
     def check(self, _: object) -> None:
         pass
+
+    def let_out(self, *_: Any, **__: Any) -> ClientLeave:
+        return ClientLeave()
 
     async def whole(self, *args: Any, **_: Any) -> Sequence[Event]:
         self.asked.append(args[2])

@@ -87,6 +87,7 @@ async def test_what_the_gateway_says_of_a_callee_is_for_the_model(status: int) -
     ("status", "page"),
     [
         (401, {"code": "token_invalid", "message": "No."}),
+        (421, {"code": "turn_elsewhere", "message": "Not here."}),
         (200, b"<html>"),
         (502, b""),
         (0, ProviderUnavailable("nobody there")),

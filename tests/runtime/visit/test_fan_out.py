@@ -11,6 +11,7 @@ from carnet.core.call import Ask, Call
 from carnet.core.messages.events import Done, Event, Failed, Text, Waiting
 from carnet.core.messages.interrupt import Interrupt
 from carnet.errors import AgentFailed, Cancelled, LoopDetected, ProviderTimeout
+from carnet.ports.calls.admission import ClientLeave
 from carnet.runtime.agents.python import Native
 from carnet.runtime.visit.fan_out import MOST_BRANCHES
 from carnet.testing.wait import until_so
@@ -60,6 +61,10 @@ class Agents:
 
     def check(self, call: Call) -> None:
         """All may be done."""
+
+    def let_out(self, *_: Any, **__: Any) -> ClientLeave:
+        """All may be called."""
+        return ClientLeave()
 
 
 def done(*names: str) -> dict[str, Event | Exception]:

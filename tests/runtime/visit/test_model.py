@@ -68,7 +68,7 @@ async def test_text_as_it_comes_and_the_tools_that_it_wants_called() -> None:
         (None, {"writer": 1, "other": 2}, "Name one of writer, other"),
     ],
 )
-def test_a_name_that_is_no_model_is_refused_in_plain_words(
+async def test_a_name_that_is_no_model_is_refused_in_plain_words(
     name: str | None, models: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(ValueError, match=says):

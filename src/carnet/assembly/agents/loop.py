@@ -10,6 +10,7 @@ from carnet.assembly.agents.models import build_model
 from carnet.assembly.agents.tools import NamedTools, ToolServers, build_tools
 from carnet.config import Settings
 from carnet.config.engine import chosen_model, no_model
+from carnet.core.chain.carnet import Carnet
 from carnet.core.messages.events import Done, Waiting
 from carnet.core.messages.output import Sink
 from carnet.engine.loop import AgentLoop, LoopBounds
@@ -18,6 +19,8 @@ from carnet.ports.engine.loop import Engine, LoopTurn
 from carnet.ports.engine.tools import HiddenSeal
 from carnet.ports.world.clock import Ids
 from carnet.ports.world.http_client import HttpClient
+from carnet.runtime.chain.call_chain import CHAIN, InboundChain
+from carnet.runtime.system import SystemClock
 
 ENGINE: Final = "engine"  # the kind of agents that a loop answers
 
@@ -35,7 +38,19 @@ class NamedLoops:
         loop = self._named.get(turn.agent) if turn.agent else self._default
         if loop is None:
             raise AgentNotFound(f"{turn.agent!r} is no agent of this engine")
-        return await loop(turn, sink)
+        if not turn.is_final:
+            return await loop(turn, sink)
+        before = CHAIN.set(_last_hop(turn))  # of its chain a bearer says no more than that
+        try:
+            return await loop(turn, sink)
+        finally:
+            CHAIN.reset(before)
+
+
+def _last_hop(turn: LoopTurn) -> InboundChain:
+    """What keeps functions from dialling out that are tools of a turn without a hop left."""
+    carnet = Carnet(run=turn.name, turn=turn.name, last_depth=0, bound_by="tangle")
+    return InboundChain(carnet, None, last_depth=0, clock=SystemClock())
 
 
 def build_loops(

@@ -9,6 +9,7 @@ Law 2. Whoever stops reading, and a task that is cancelled, aborts the run; it c
        same `run_id`, with the same journal.
 Law 3. Connections and files that were opened for a run are closed with it.
 Law 4. A run in a journal is that of whoever began it: who names it as well has one of its own.
+Law 5. A run within a request or an agent's turn is part of that chain; see `runtime.chain`.
 """
 
 import asyncio
@@ -21,7 +22,8 @@ from typing import Any, Final, Self, Unpack
 from carnet.assembly.dialogue.depth import first_refused
 from carnet.core.dialogue.events import ConversationResult, DialogueEvent
 from carnet.ports.calls.dialogues import Dialogues
-from carnet.runtime.dialogue.callees import Callees
+from carnet.runtime.chain.call_chain import current_chain
+from carnet.runtime.dialogue.callees import Callees, Listing
 from carnet.runtime.dialogue.definition import (
     Amount,
     Conversation,
@@ -30,7 +32,7 @@ from carnet.runtime.dialogue.definition import (
     Order,
     conversation_of,
 )
-from carnet.runtime.dialogue.inbound import InboundOptions, owner_of, place
+from carnet.runtime.dialogue.inbound import InboundOptions, continued, owner_of, place
 from carnet.runtime.dialogue.nested import NestedConversations
 from carnet.runtime.dialogue.parts import DialogueParts
 from carnet.runtime.dialogue.place import DialoguePlace
@@ -168,7 +170,9 @@ async def _run(
     where.refuse_if_final()
     clock, ids = SystemClock(), SystemIds()
     currency = options.get("currency", DEFAULT_CURRENCY)
-    callees = Callees(clock=clock, ids=ids, currency=currency)
+    callees = Callees(
+        clock=clock, ids=ids, currency=currency, listing=Listing(conversation, current_chain())
+    )
     try:
         owner = owner_of(where.run_id, options.get("caller"), where.credential)
         async with _journal(options.get("journal"), owner) as journal:
@@ -198,16 +202,17 @@ def _conversation(participants: Participants, options: ConversationOptions) -> C
 
 
 def _place(options: ConversationOptions) -> DialoguePlace:
-    read = place(options)
-    max_depth = first_refused(options.get("max_depth", DEFAULT_MAX_DEPTH))
+    read = continued(place(options), current_chain())
+    last_depth = first_refused(options.get("max_depth", DEFAULT_MAX_DEPTH)) - 1
     return DialoguePlace(
         run_id=read.run_id or f"conv_{SystemIds().ordered_uuid()}",
         depth=read.depth,
-        last_depth=max_depth - 1,
+        last_depth=last_depth if read.last_depth is None else min(last_depth, read.last_depth),
         parent_turn_id=read.parent_turn_id,
-        ordinal=options.get("ordinal", 0),
+        ordinal=options.get("ordinal", read.ordinal),
         credential=read.credential,
         trace=read.trace,
+        deadline=read.deadline,
     )
 
 

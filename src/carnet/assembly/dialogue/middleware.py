@@ -22,7 +22,7 @@ from carnet.core.chain.carnet import Carnet, check_depth, merge
 from carnet.core.people.identity import Secret
 from carnet.errors import CarnetError, ForwardingNotAllowed, HeadersTooLarge
 from carnet.ports.world.clock import Clock, Ids
-from carnet.runtime.client.chain import CHAIN, InboundChain
+from carnet.runtime.chain.call_chain import CHAIN, InboundChain
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.wire.dialects.openai.refusals import write_error
 from carnet.wire.grammar.headers import Headers

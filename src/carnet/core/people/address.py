@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -188,6 +189,20 @@ def identity_of(name: str, domain: str) -> str | None:
         return check_identity(identity)
     except AddressInvalid:
         return None
+
+
+def identity_at(url: str) -> str | None:
+    """Whom the URL of an agent's pages names: `agent://critic.globex.example` or its domain."""
+    parts = urlsplit(url)
+    host, (_, _, local) = parts.hostname or "", parts.path.partition("/agents/")
+    if local:
+        return identity_of(local.partition("/")[0], host)
+    return AGENT + host if host else None
+
+
+def is_below(url: str, base: str) -> bool:
+    """Whether a URL is another one, or a page below it."""
+    return f"{url}/".startswith(f"{base.rstrip('/')}/")
 
 
 class Identities:

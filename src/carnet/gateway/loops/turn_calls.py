@@ -49,7 +49,8 @@ class TurnCalls:
     async def find(self, headers: Headers) -> AgentCalls | None:
         """What calls for the turn whose bearer is shown; None where no bearer of a turn is.
 
-        Raises TokenInvalid for one that is not good, or not any more.
+        Raises TokenInvalid for one that is not good, or not any more, and TurnElsewhere for one
+        that another process has made: who calls out of a turn has to reach the one that answers it.
         """
         shown = _BEARER.fullmatch(headers.get("authorization") or "")
         if shown is None or not is_bearer(shown[1]):

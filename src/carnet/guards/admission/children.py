@@ -7,6 +7,7 @@ Law 2. It is recorded as any call is: made again, it is answered from its record
 """
 
 import contextlib
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -17,10 +18,23 @@ from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.grounds import Grounds, write_grounds
 from carnet.core.messages.events import Message
 from carnet.core.messages.interrupt import StatedResolution
-from carnet.core.people.address import handle_of
+from carnet.core.people.address import (
+    handle_of,
+    host_of,
+    identity_at,
+    identity_of,
+    is_below,
+    parse_handle,
+)
 from carnet.core.people.identity import Actor, Payer, Secret
 from carnet.core.people.proof import Spending
-from carnet.errors import PaymentRequired, PolicyStateInvalid, SpendingLimitReached
+from carnet.errors import (
+    AgentNotFound,
+    LoopDetected,
+    PaymentRequired,
+    PolicyStateInvalid,
+    SpendingLimitReached,
+)
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.admission.transaction import (
     Entry,
@@ -35,6 +49,7 @@ from carnet.guards.caller.trust import check_rights
 from carnet.guards.limits import Paying, check_pay
 from carnet.guards.proof.travel import check_reentry
 from carnet.guards.target.target import check_credential, find_skill, permit
+from carnet.ports.calls.admission import ClientCallee, ClientLeave
 from carnet.wire.grammar import json
 
 
@@ -69,6 +84,7 @@ class Children:
     ) -> None:
         """What they are judged with; the depth of `parts` is for chains that no stamp bounds."""
         self._router = parts.router
+        self._peers = parts.peers
         self._clock = parts.clock
         self._domain = parts.domain
         self._last_depth = parts.depths.default
@@ -142,6 +158,33 @@ class Children:
             if not call.known:
                 break
         return call
+
+    def let_out(self, parent: Call, callee: ClientCallee) -> ClientLeave:
+        """Let a call pass us that the agent makes by itself.
+
+        Its callee has no document of ours to judge the path by: a loop is refused here. It is
+        listed where the operator has written down that place, under the name that it goes by.
+        """
+        via = handle_of(parent.agent, self._domain)
+        path = parent.carnet.path if via is None else (*parent.carnet.path, via)
+        at_url = identity_at(callee.url)
+        names = callee.identities if at_url is None else callee.identities | {at_url}
+        for identity in names:
+            self._refuse_return(identity, path)
+        return ClientLeave(via=via, is_listed=any(self._lists(each, callee.url) for each in names))
+
+    def _refuse_return(self, identity: str, path: Sequence[str]) -> None:
+        try:
+            check_reentry(self._router.own(identity), path, self._domain)
+        except AgentNotFound:  # it is another's, who would not see the path
+            passed = [parse_handle(each) for each in path]
+            if identity in [identity_of(each.local, each.domain) for each in passed]:
+                raise LoopDetected from None
+
+    def _lists(self, identity: str, url: str) -> bool:
+        host = host_of(identity)
+        known = [self._peers.find(domain) for domain in (host, host.partition(".")[2])]
+        return any(peer and peer.may_forward and is_below(url, peer.url) for peer in known)
 
     def _set_aside_free(
         self, allowance: Allowance, target: Target, own_price: int

@@ -62,7 +62,7 @@ from carnet.guards.limits import (
 )
 from carnet.guards.proof.replay import nonce_of
 from carnet.guards.target.target import came_back, check_credential, names_parent, onward_carnet
-from carnet.ports.calls.admission import CameBack
+from carnet.ports.calls.admission import CameBack, ClientCallee, ClientLeave
 from carnet.ports.calls.turns import Nonce, Quota, Rate, Turns
 
 MINUTE = 60
@@ -373,6 +373,11 @@ class Gate:
         """Admit a call that an agent makes on behalf of the call it answers."""
         self.check(parent)
         return await self._children.admit(parent, name, ask, index=index, auth=auth)
+
+    def let_out(self, parent: Call, callee: ClientCallee) -> ClientLeave:
+        """Let a call pass the gateway that an agent makes; refused where it would come back."""
+        self.check(parent)
+        return self._children.let_out(parent, callee)
 
     def check(self, call: Call) -> None:
         """Raise Cancelled if what let the call in has ended meanwhile (R54)."""

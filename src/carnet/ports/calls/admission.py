@@ -35,6 +35,21 @@ def never(_: Admitted, /) -> bool:
     return False
 
 
+class ClientCallee(Struct, frozen=True, kw_only=True):
+    """Whom the code of an agent calls by itself, past the gateway: with `carnet.connect`."""
+
+    url: str  # where its pages are
+    identities: frozenset[str] = frozenset()  # who is expected there
+
+
+class ClientLeave(Struct, frozen=True, kw_only=True):
+    """What a call past the gateway may carry."""
+
+    via: str | None = None  # the address of the agent that makes it, for the path of its chain
+    is_listed: bool = False  # a payer's credential may leave to the callee
+    listing: str | None = None  # how a program lists it; None: the operator does
+
+
 class Admission(Protocol):
     """Turns claims into calls, or refuses them."""
 
@@ -52,6 +67,9 @@ class Admission(Protocol):
     def check(self, call: Call) -> None:
         """Raise Cancelled if what let the call in has ended meanwhile (R54)."""
 
+    def let_out(self, parent: Call, callee: ClientCallee) -> ClientLeave:
+        """Let a call pass the gateway that an agent makes; refused where it would come back."""
+
 
 class Dispatch(Protocol):
     """How an agent calls another agent, here or elsewhere."""
@@ -68,3 +86,9 @@ class Dispatch(Protocol):
 
     def check(self, call: Call) -> None:
         """Raise Cancelled if nothing may be done for the call any more."""
+
+    def let_out(self, parent: Call, callee: ClientCallee, *, auth: str | None) -> ClientLeave:
+        """What a call past the gateway may carry; refused where it may not be made.
+
+        `auth` says who pays, where the program says it.
+        """

@@ -47,4 +47,7 @@ class OpenTurns(Protocol):
     """The turns whose loops are asked elsewhere at this moment, by the ids of their bearers."""
 
     def find(self, id: str, turn: str, agent: str, /) -> AgentCalls | None:
-        """What calls for such a turn; None where it has ended, or never was."""
+        """What calls for such a turn; None where it has ended, or never was.
+
+        Raises TurnElsewhere for that of another process of the gateway.
+        """

@@ -9,7 +9,7 @@ Law 4. A failure is told in the three codes of the contract; its cause is the op
 Law 5. An approval that a tool needs is asked for by this turn, under a name of its own. What agents
        ask for that the loop has called is asked for beside it, as it came.
 Law 6. Where others have called it, it is told at which hop of their chain it stands (R23). At the
-       last one it calls nobody, whatever a model says.
+       last one it calls nobody, whatever a model says or a function that is its tool.
 """
 
 import asyncio
@@ -26,6 +26,7 @@ from carnet.errors import CarnetError
 from carnet.ports.calls.steps import Steps
 from carnet.ports.engine.loop import Engine, LoopTurn
 from carnet.ports.trust.people import People
+from carnet.runtime.chain.call_chain import CHAIN
 from carnet.runtime.visit.loop_visit import CallsOut, LoopVisit
 from carnet.runtime.visit.steps import KeptSteps
 from carnet.wire.dialects.engine_chat.actor import EngineActor
@@ -86,12 +87,14 @@ class EngineAgent:
             calls=visit,
             is_final=visit.is_final,
         )
+        before = CHAIN.set(visit)
         try:
             end = await self._engine(turn, out)
         except CarnetError as error:
             raise _failure(error) from error
         finally:
             visit.close()
+            CHAIN.reset(before)
         return visit.whole(end) if isinstance(end, Waiting) else end
 
     async def _read(self, call: Call) -> EngineRequest:

@@ -35,7 +35,7 @@ from carnet.core.messages.events import (
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Sink
 from carnet.core.people.identity import Secret
-from carnet.errors import CarnetError, ProviderError, ProviderUnavailable
+from carnet.errors import CarnetError, ProviderError, ProviderUnavailable, TurnElsewhere
 from carnet.ports.engine.calls import AgentAsk, AgentCalls, CalleeWaits
 from carnet.ports.engine.loop import LoopTurn
 from carnet.ports.trust.keys import SigningKeys
@@ -65,9 +65,14 @@ class EngineAddress(Struct, frozen=True, kw_only=True):
 class OpenStreams:
     """The turns whose loops are being asked, by the ids of their bearers."""
 
-    def __init__(self) -> None:
-        """None yet."""
+    def __init__(self, process: str = "") -> None:
+        """None yet; `process` is the name of this one among those that share a store."""
+        self._process = process
         self._turns: dict[str, LoopTurn] = {}
+
+    def name(self, id: str) -> str:
+        """The id of a bearer of ours, by which every process knows whose it is."""
+        return f"{self._process}.{id}"
 
     @contextmanager
     def opened(self, id: str, turn: LoopTurn) -> Iterator[None]:
@@ -79,8 +84,10 @@ class OpenStreams:
             del self._turns[id]
 
     def find(self, id: str, turn: str, agent: str, /) -> AgentCalls | None:
-        """What calls for a turn that is open."""
+        """What calls for a turn that is open; TurnElsewhere for one of another process."""
         found = self._turns.get(id)
+        if found is None and self._process and not id.startswith(self.name("")):
+            raise TurnElsewhere
         if found is None or (found.name, found.agent) != (turn, agent):
             return None
         return found.calls
@@ -137,7 +144,10 @@ class HttpEngine:
         sink: Sink,
     ) -> Done | Waiting:
         """Ask once, and write what it says."""
-        request, id = replace(turn.request, messages=messages), self._ids.token()
+        request, id = (
+            replace(turn.request, messages=messages),
+            self._streams.name(self._ids.token()),
+        )
         bearer = Secret(f"Bearer {self._bearer(turn, named, id)}")
         outbound = Outbound(
             url=self._address.url + PATH,

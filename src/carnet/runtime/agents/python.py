@@ -8,7 +8,8 @@ Law 3. What it raises becomes AgentFailed, also KeyboardInterrupt and SystemExit
        keeps its meaning.
 Law 4. A plain function or generator runs in a thread, never on the event loop; each agent has
        threads of its own, so that none can take those of another.
-Law 5. A process that it forked does not come back into ours: it ends where the agent does.
+Law 5. What its code calls by itself goes on with the chain of the call (`runtime.chain`).
+Law 6. A process that it forked does not come back into ours: it ends where the agent does.
 """
 
 import asyncio
@@ -40,6 +41,7 @@ from carnet.errors import AgentFailed, CarnetError, Declined, InvalidJson, Skill
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import FORWARD_USER
 from carnet.ports.trust.schemas import Schemas
+from carnet.runtime.chain.call_chain import CHAIN
 from carnet.runtime.skills import schemas as compiled
 from carnet.runtime.skills.definition import Chunks, Definition, as_event, define
 from carnet.runtime.skills.function import SkillFunction
@@ -95,6 +97,7 @@ class Native:
     async def __call__(self, call: Call, out: Output, /) -> End:
         """Run what was asked for and write what it says as events."""
         visit = self._visit(call, out)
+        before = CHAIN.set(visit)
         try:
             end = await self._say(call, visit, out)
             if visit.has_asked:
@@ -110,6 +113,7 @@ class Native:
             end = waiting
         finally:
             visit.close()
+            CHAIN.reset(before)
         if _forks != self._forks:
             os._exit(0)
         return end

@@ -9,13 +9,13 @@ Law 2. What goes wrong is an error of ours with a code, and its `next_step` as a
 Law 3. What a call asks for is an error with `interrupts`; `answer` sends the call once more with
        the answer, under the same name, so that the agent goes on.
 Law 4. Connections are kept and used again, for as long as the client is open.
-Law 5. A call that is made while a request is answered, behind `carnet.Middleware`, goes on with the
-       chain of that request; see `runtime.client.chain`.
+Law 5. A call that is made while a request is answered, behind `carnet.Middleware`, or in the turn
+       of an agent, goes on with the chain of that; see `runtime.chain.call_chain`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -31,9 +31,10 @@ from carnet.core.messages.interrupt import Interrupt
 from carnet.core.people.address import AGENT, is_agent_uri, is_handle, parse_agent_uri, parse_handle
 from carnet.core.people.identity import Result, Secret
 from carnet.errors import CarnetError, ProviderTimeout, UsageInvalid
+from carnet.ports.calls.admission import ClientCallee
 from carnet.ports.world.http_client import Bounds
 from carnet.runtime.agents.samvad_peer import as_text, text_field, text_skill
-from carnet.runtime.client.chain import CHAIN, check_auth
+from carnet.runtime.chain.call_chain import check_auth, current_chain
 from carnet.runtime.client.key import ClientKey, load_key
 from carnet.runtime.client.tasks import Task, advised, answered
 from carnet.runtime.egress.client import EgressClient
@@ -71,6 +72,7 @@ class Client:
         self.sender = sender
         self.url = recipient.site.url
         self._speaker = _name_at(self.url)
+        self.callee = ClientCallee(url=self.url, identities=recipient.identities)
         self._ids = ids
         self._within = within
         self._http = EgressClient()
@@ -126,11 +128,12 @@ class Client:
         """The result of a request, which without an answer is the `plain` one."""
         with advised():
             answer = CollectedAnswer()
-            async with _in_time():
-                end = await self._client.run(request, answer)
-            if isinstance(end, Waiting):
-                raise self._waits(end, plain)
-            return samvad.result_of(answer.events)
+            with self._noted(request):
+                async with _in_time():
+                    end = await self._client.run(request, answer)
+                if isinstance(end, Waiting):
+                    raise self._waits(end, plain)
+                return samvad.result_of(answer.events)
 
     def _waits(self, end: Waiting, request: SamvadRequest) -> CarnetError:
         """Remember which request asks; the error that tells of it."""
@@ -145,7 +148,7 @@ class Client:
         """Ask for a skill and give what it says as it comes: chunks, and in the end its result."""
         request = self._request(skill, {**(payload or {}), **fields}, stream=True)
         events: list[Event] = []
-        with advised():
+        with advised(), self._noted(request):
             async with closing(pulled(partial(self._client.run, request))) as coming:
                 async for event in _each_in_time(coming):
                     if isinstance(event, Text | Data):
@@ -179,7 +182,7 @@ class Client:
         request = structs.replace(self._request(skill, asked, stream=False), **changes)
         if delegation is not None:
             request = structs.replace(request, delegation=delegation)
-        with advised():
+        with advised(), self._noted(request):
             async with _in_time():
                 begun = await self._tasks.begin(request)
         secret = begun.webhook_secret
@@ -249,10 +252,13 @@ class Client:
             auth=within.token,
             delegation=within.delegation,
         )
-        chain = CHAIN.get()
+        chain = current_chain()
         if chain is None:
             return request
-        made = chain.next_call(self._speaker, auth=within.auth, run=within.trace_id)
+        with advised():
+            made = chain.next_call(
+                self.callee, speaker=self._speaker, auth=within.auth, run=within.trace_id
+            )
         return structs.replace(
             request,
             trace_id=made.carnet.run,
@@ -263,11 +269,25 @@ class Client:
             carnet=made.carnet,
         )
 
+    @contextmanager
+    def _noted(self, request: SamvadRequest) -> Iterator[None]:
+        """Have the turn that a call is made out of take note of how it ends."""
+        chain, made = current_chain(), request.carnet
+        if chain is None or made is None:
+            yield
+            return
+        try:
+            yield
+        except BaseException as error:
+            chain.note(made.turn, self.callee, error)
+            raise
+        chain.note(made.turn, self.callee, None)
+
 
 @asynccontextmanager
 async def _in_time() -> AsyncIterator[None]:
     """Within the time that is left of the request that is being answered, if there is one."""
-    chain = CHAIN.get()
+    chain = current_chain()
     try:
         async with asyncio.timeout(None if chain is None else chain.seconds_left()):
             yield
@@ -308,9 +328,9 @@ def connect(
         identity: Who is expected at a URL whose host does not say it.
         timeout: Seconds that one call may take.
         auth: Who pays for calls that are made while a request is answered which came with the
-            credential of its payer (`carnet.Middleware`): "forward-user" lists the agent, and the
-            credential is sent to it; "agent-owned" does not, and we pay. Without it such a call is
-            refused.
+            credential of its payer (`carnet.Middleware`, or an agent's turn): "forward-user" lists
+            the agent, and the credential is sent to it; "agent-owned" does not, and we pay. Without
+            it such a call is refused. In a gateway the operator lists, and this does not.
     """
     check_auth(auth)
     signer = key if isinstance(key, ClientKey) else load_key(key)

@@ -1,35 +1,41 @@
 """Whom a driver calls: what participants are, as Agents.
 
 Law 1. An agent elsewhere is sent the stamps of its call, with the payer's credential where its
-       participant forwards it: who is written into a definition is listed by that (R5).
+       participant forwards it: who is written into a definition is listed by that, and so is whom a
+       function calls with `auth="forward-user"`. For anybody else the call is refused before any
+       I/O: without the credential somebody else would pay (R5). Within the turn of a gateway the
+       operator's list counts as well.
 Law 2. A model is no hop: it is sent neither the chain nor anybody's credential.
 Law 3. A function is given a visit; `headers` are those that an agent elsewhere would be sent.
 Law 4. What a function calls is one hop deeper, and refused before any I/O where no hop is left.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from carnet.core.call import AGENT_OWNED, Agent, Ask, Call, Target, turn_key
+from carnet.core.call import AGENT_OWNED, FORWARD_USER, Agent, Ask, Call, Target, turn_key
 from carnet.core.dialogue.transcript import text_for
 from carnet.core.messages.events import End, Event, Message
 from carnet.core.messages.output import Output
 from carnet.core.money.amount import MOST_MICROS
 from carnet.core.people.address import AGENT, is_agent_uri, is_handle
 from carnet.core.people.identity import Secret
-from carnet.errors import AgentNotFound
+from carnet.errors import AgentNotFound, PeerNotListed
+from carnet.ports.calls.admission import ClientCallee, ClientLeave
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import HttpClient
 from carnet.runtime.agents.python import Native
 from carnet.runtime.agents.remote import Provider, Remote, RemoteEndpoint
 from carnet.runtime.agents.samvad_peer import SamvadPeer
+from carnet.runtime.chain.call_chain import CallChain
 from carnet.runtime.client.client import Client, read_address
 from carnet.runtime.client.key import load_key
 from carnet.runtime.dialogue.definition import (
     ChatModelTarget,
+    Conversation,
     Participant,
     is_address,
     name_of,
@@ -45,7 +51,59 @@ from carnet.runtime.visit.visit import Visit
 from carnet.wire.dialects import openai
 
 LISTED = Stamping(takes_credential=True)
+UNSAID = "unsaid"  # who pays, where a function has not said it
 _COMPLETIONS = "/chat/completions"
+_FIX = (
+    "List {url} for the payer's credential: have it take part, or call it with "
+    "auth='forward-user'. With auth='agent-owned' the credential is not sent."
+)
+
+
+class Listing:
+    """To whom the payer's credential may leave in the runs of one driver."""
+
+    def __init__(
+        self, conversation: Conversation | None = None, chain: CallChain | None = None
+    ) -> None:
+        """`conversation` is what is run; `chain` that which it is run in."""
+        self._named = frozenset(() if conversation is None else _trusted(conversation))
+        self._chain = chain
+
+    def let_out(self, callee: ClientCallee, auth: str | None) -> ClientLeave:
+        """What a call may carry whose payer is chosen so; refused where none may leave."""
+        leave = ClientLeave(is_listed=True)
+        if self._chain is not None:
+            leave = self._chain.let_out(callee, FORWARD_USER)
+        if not leave.is_listed or auth == FORWARD_USER or callee.url in self._named:
+            return leave
+        return replace(leave, is_listed=False, listing=_FIX.format(url=callee.url))
+
+    def check(self, callee: ClientCallee, auth: str | None, *, forwards: bool) -> None:
+        """Refuse a call that would have to carry the credential and may not."""
+        leave = self.let_out(callee, auth)
+        if forwards and not leave.is_listed:
+            raise PeerNotListed(leave.listing or "", fix=leave.listing)
+
+
+def _trusted(conversation: Conversation) -> Iterator[str]:
+    """Where those are who are given the credential by the definition."""
+    for each in conversation.participants:
+        if each.auth != FORWARD_USER:  # a function says so for the turns of its participant alone
+            continue
+        others = () if each.on_failure in ("halt", "skip") else (each.on_failure,)
+        for target in (each.target, *others):
+            if isinstance(target, Conversation):
+                yield from _trusted(target)
+            elif isinstance(target, Client):
+                yield target.url
+            elif isinstance(target, str) and is_address(target):
+                yield callee_at(target).url
+
+
+def callee_at(address: str) -> ClientCallee:
+    """Whom an address leads to."""
+    url, expected = read_address(address)
+    return ClientCallee(url=url, identities=frozenset(filter(None, (expected,))))
 
 
 class Speakers(Protocol):
@@ -69,8 +127,13 @@ class DialogueVisit(Visit):
 
     def begin(self, ordinal: int) -> None:
         """Count calls and conversations from here: who speaks for another makes its own."""
-        self._children.skip_to(ordinal)
-        self._conversations = ordinal
+        self._children.begin(ordinal)
+
+    def _payer_of(self, auth: str | None) -> str:
+        """The function chooses: nobody has configured it."""
+        if auth not in {None, FORWARD_USER, AGENT_OWNED}:
+            raise ValueError(f"auth is 'forward-user' or 'agent-owned', not {auth!r}")
+        return auth or UNSAID
 
 
 class DialogueFunction(Native):
@@ -90,9 +153,19 @@ class Callees:
     """The agents of a driver, made when they are called first."""
 
     def __init__(
-        self, *, clock: Clock, ids: Ids, currency: str, http: HttpClient | None = None
+        self,
+        *,
+        clock: Clock,
+        ids: Ids,
+        currency: str,
+        http: HttpClient | None = None,
+        listing: Listing | None = None,
     ) -> None:
-        """Without an HTTP client one is opened when it is needed, and closed with this."""
+        """Without an HTTP client one is opened when it is needed, and closed with this.
+
+        `listing` says to whom the payer's credential may leave.
+        """
+        self.listing = listing or Listing()
         self._currency = currency
         self._clock = clock
         self._ids = ids
@@ -115,7 +188,8 @@ class Callees:
             return self._model(target)
         if isinstance(target, Client):
             token = target.token if participant.token is None else participant.token
-            return self._by_signature(target.recipient, token, participant.most)
+            agent = self._by_signature(target.recipient, token, participant.most)
+            return ListedPeer(agent, target.callee, self.listing)
         if isinstance(target, str):
             return self.elsewhere(target, token=participant.token, most_cost=participant.most)
         means = VisitMeans(converses=self.converses)
@@ -128,11 +202,11 @@ class Callees:
     ) -> Agent:
         """The agent at an address: by chat completions at a URL, else by the signed dialect."""
         secret = Secret(token) if isinstance(token, str) else token
+        callee = callee_at(address)
         if is_handle(address) or is_agent_uri(address):
-            url, expected = read_address(address)
-            identities = frozenset(filter(None, (expected,)))
-            client = self._signed().to(Recipient(site=Site(url), identities=identities))
-            return self._by_signature(client, secret, most_cost)
+            recipient = Recipient(site=Site(callee.url), identities=callee.identities)
+            agent = self._by_signature(self._signed().to(recipient), secret, most_cost)
+            return ListedPeer(agent, callee, self.listing)
         most = MOST_MICROS if most_cost is None else most_cost
         endpoint = RemoteEndpoint(
             url=_chat_url(address),
@@ -140,7 +214,8 @@ class Callees:
             token=secret,
             currency=self._currency,
         )
-        return Remote(self._http, endpoint, most_cost=most, stamping=LISTED)
+        remote = Remote(self._http, endpoint, most_cost=most, stamping=LISTED)
+        return ListedPeer(remote, callee, self.listing)
 
     def _by_signature(
         self, client: RecipientClient, token: str | Secret | None, most_cost: int | None
@@ -196,6 +271,20 @@ def _chat_url(address: str) -> str:
     return url + (_COMPLETIONS if path.endswith("/v1") else f"/v1{_COMPLETIONS}")
 
 
+class ListedPeer:
+    """An agent elsewhere that is called where that may be, and given what it may have."""
+
+    def __init__(self, agent: Agent, callee: ClientCallee, listing: Listing) -> None:
+        self._agent = agent
+        self._callee = callee
+        self._listing = listing
+
+    async def __call__(self, call: Call, out: Output, /) -> End:
+        """Call it, unless that is refused."""
+        self._listing.check(self._callee, FORWARD_USER, forwards=call.credential is not None)
+        return await self._agent(call, out)
+
+
 class InOneText:
     """An agent that is given all that was spoken as one text, since it takes no more."""
 
@@ -239,6 +328,11 @@ class DriverDispatch:
     def check(self, call: Call) -> None:
         """Nothing revokes what a driver does."""
 
+    def let_out(self, parent: Call, callee: ClientCallee, *, auth: str | None) -> ClientLeave:
+        """What a call may carry that a function makes by itself."""
+        del parent
+        return self._callees.listing.let_out(callee, auth)
+
     def _child(
         self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
     ) -> tuple[Agent, Call]:
@@ -250,13 +344,15 @@ class DriverDispatch:
             key=parent.record.key,
             default=parent.carnet.bound(0),
         )
+        credential = None if auth == AGENT_OWNED else parent.credential
+        self._callees.listing.check(callee_at(name), auth, forwards=credential is not None)
         agent = self._callees.elsewhere(name)
         return agent, replace(
             parent,
             agent=name,
             ask=ask,
             carnet=carnet,
-            credential=None if auth == AGENT_OWNED else parent.credential,
+            credential=credential,
             target=Target(name=name, speaker=name_of(name), agent=agent, credit=f"peer:{name}"),
             record=replace(
                 parent.record,

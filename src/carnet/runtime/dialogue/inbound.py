@@ -10,6 +10,8 @@ Law 2. What is given beside the headers can only say more: the deeper of two dep
 Law 3. Of the headers the chain, the payer's credential and the trace are handed on, nothing else.
 Law 4. Who calls is told by what it has shown, and never by what it names: as a digest of the
        credentials, from which nobody gets them back.
+Law 5. Within a request behind `carnet.Middleware`, and within the turn of an agent, a driver goes
+       on with the chain of that. A run of its own it names only where the request has none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,10 +19,12 @@ from hashlib import blake2b
 from typing import Final, TypedDict
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from carnet.core.chain.carnet import Trace, merge
 from carnet.core.people.identity import Secret
 from carnet.errors import ChainMismatch, MalformedCallerContext
+from carnet.runtime.chain.call_chain import CallChain
 from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import STAMPS
 from carnet.wire.stamps.stamp import TRACEPARENT, TRACESTATE, read_trace
@@ -56,6 +60,9 @@ class Inbound(Struct, frozen=True, kw_only=True):
     parent_turn_id: str | None = None
     credential: Secret | None = None  # of whoever pays
     trace: Trace | None = None
+    last_depth: int | None = None  # that is still answered; None: nobody has said
+    deadline: float | None = None  # seconds of the steady clock
+    ordinal: int = 0  # which of the conversations at this place it is
 
 
 def inbound(headers: RequestHeaders) -> InboundOptions:
@@ -112,6 +119,37 @@ def place(options: InboundOptions) -> Inbound:
         credential=here.credential,
         trace=here.trace,
     )
+
+
+def continued(read: Inbound, chain: CallChain | None) -> Inbound:
+    """The same within a chain that is under way; refused where that may go no further."""
+    if chain is None:
+        return read
+    carnet, ordinal = chain.carnet, chain.take_conversation()
+    carnet.refuse_if_final(chain.last_depth)
+    chain.seconds_left()
+    here = replace(
+        read,
+        depth=max(read.depth, carnet.depth),
+        last_depth=carnet.bound(chain.last_depth),
+        deadline=carnet.deadline,
+        credential=_payer(read.credential, chain.credential),
+        trace=read.trace or carnet.trace,
+    )
+    if read.run_id is not None and not chain.is_named:
+        return here
+    return replace(
+        here,
+        run_id=_one(read.run_id, carnet.run, "run"),
+        parent_turn_id=_one(read.parent_turn_id, carnet.turn, "parent turn"),
+        ordinal=ordinal,
+    )
+
+
+def _payer(given: Secret | None, inherited: Secret | None) -> Secret | None:
+    if given is not None and inherited is not None and given.reveal() != inherited.reveal():
+        raise ChainMismatch("two different payers")
+    return given or inherited
 
 
 def _checked(name: str, value: str | None, most: int) -> str | None:

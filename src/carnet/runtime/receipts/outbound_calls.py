@@ -106,6 +106,25 @@ class Calling:
         )
 
 
+def ended_call(
+    turn: str, to: str, *, depth: int, dialect: str, error: BaseException | None
+) -> OutboundCall:
+    """The record of a call that was not ours to send: nobody has told us what it costs."""
+    waits = isinstance(error, CarnetError) and bool(error.interrupts)
+    state, code, facts = _WAITING if waits else _DONE if error is None else _ending(error)
+    return OutboundCall(
+        ordinal=0,
+        child_turn=turn,
+        to=to,
+        depth=depth,
+        state=state,
+        dialect=dialect,
+        code=code,
+        peer_status=_fact(facts, "peer_status", int),
+        peer_code=_fact(facts, "peer_code", str),
+    )
+
+
 def _ending(error: BaseException) -> CallEnding:
     """How a call has ended that failed, by which code, and what the other side said of it."""
     if isinstance(error, CarnetError):

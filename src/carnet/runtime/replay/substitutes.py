@@ -15,9 +15,10 @@ from carnet.core.messages.events import Event, Failed, Usage
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.errors import CarnetError, DefinitionChanged
 from carnet.guards.admission.children import child_request
+from carnet.ports.calls.admission import ClientCallee, ClientLeave
 from carnet.ports.calls.steps import Step
 from carnet.runtime.replay.record import RecordedRun, RecordedTurn
-from carnet.runtime.visit.visit import speaker_of
+from carnet.runtime.visit.callee import speaker_of
 
 MOST_SHOWN: Final = 500  # characters of what was asked otherwise
 
@@ -80,6 +81,11 @@ class RecordedDispatch:
 
     def check(self, call: Call) -> None:
         """Nothing revokes what is over."""
+
+    def let_out(self, parent: Call, callee: ClientCallee, *, auth: str | None) -> ClientLeave:
+        """Nothing leaves."""
+        del auth
+        raise self.notes(parent.record).miss(f"a call of its own to {callee.url}")
 
     def _compare(self, parent: Turn, found: RecordedTurn, name: str, ask: Ask) -> None:
         now = child_request(ask)

@@ -3,14 +3,15 @@
 Law 1. A call is a chat completion at the gateway, with the bearer of the turn. The gateway makes it
        out of that turn; the bearer is good for nothing else, and for nothing once the turn ended.
 Law 2. What the gateway says of a callee that failed is for the model. A gateway that does not know
-       the turn any more, or is not there, is no callee that failed: nothing can be called.
+       the turn any more, or is another process than that which asked, or is not there, is no
+       callee that failed: nothing can be called.
 """
 
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from carnet.core.people.identity import Secret
-from carnet.errors import ApprovalRequired, CarnetError, ProviderError, ToolUnusable
+from carnet.errors import ApprovalRequired, CarnetError, ProviderError, ToolUnusable, TurnElsewhere
 from carnet.ports.engine.calls import AgentAsk, CalleeWaits
 from carnet.ports.engine.tools import ToolFailed
 from carnet.ports.world.http_client import Bounds, HttpClient, Outbound
@@ -67,6 +68,8 @@ class BearerCalls:
             raise CalleeWaits
         if status == _NOBODY:
             raise ToolUnusable("the gateway does not take the bearer of this turn any more")
+        if status == TurnElsewhere.status:
+            raise ToolUnusable(f"{page.get('message')} {TurnElsewhere.hint}")
         raise ToolFailed(str(page.get("message") or "The agent could not be asked."))
 
 

@@ -7,6 +7,7 @@ Law 1. What a model is told of it comes from the function: its name, its docstri
 Law 2. Arguments that do not fit are refused before it is called, by field and rule, for the model.
 Law 3. A plain function runs in a thread, never on the event loop. Nobody has all of its threads.
 Law 4. What it gives is text, or is written as JSON.
+Law 5. What it calls by itself is a call out of the turn, with a place that follows from its own.
 """
 
 import inspect
@@ -15,6 +16,7 @@ from typing import Any, Final
 
 from carnet.core.messages.parameters import Tool
 from carnet.ports.engine.tools import ToolUse
+from carnet.runtime.chain.call_chain import CHAIN, current_chain
 from carnet.runtime.skills.function import SkillFunction
 from carnet.runtime.skills.types import plain
 from carnet.runtime.threads import MOST_AT_ONCE, Threads
@@ -44,6 +46,16 @@ class FunctionTool:
 
     async def __call__(self, use: ToolUse, /) -> object:
         """Call it with what the model gave."""
+        chain = current_chain()
+        if chain is None:
+            return await self._called(use)
+        before = CHAIN.set(chain.scoped(f"tool {use.place}"))
+        try:
+            return await self._called(use)
+        finally:
+            CHAIN.reset(before)
+
+    async def _called(self, use: ToolUse) -> object:
         function = self._function
         arguments = function.fields(use.arguments)
         if function.kind == "async":

@@ -6,12 +6,14 @@ Law 2. It inherits run, payer, budget and deadline, and those who take part are 
 Law 3. What somebody in it asks for, this turn asks for.
 """
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from carnet.core.call import Call
 from carnet.core.messages.events import Waiting
 from carnet.core.messages.output import Output
 from carnet.errors import Cancelled
+from carnet.runtime.visit.callee import ChildCalls
 from carnet.runtime.visit.fan_out import CallingVisit
 from carnet.runtime.visit.interrupts import Paused
 from carnet.runtime.visit.means import VisitMeans
@@ -28,7 +30,11 @@ class ConversingVisit(CallingVisit):
     _call: Call
     _out: Output
     _means: VisitMeans
-    _conversations = 0  # that were begun
+
+    @cached_property
+    def _children(self) -> ChildCalls:
+        """The places of its calls."""
+        raise NotImplementedError
 
     def conversation(
         self, participants: Any, /, **options: Any
@@ -43,8 +49,7 @@ class ConversingVisit(CallingVisit):
         """
         if self._is_over:
             raise Cancelled("the agent has ended")
-        self._conversations += 1
-        return self._conversed(participants, options, self._conversations)
+        return self._conversed(participants, options, self._children.take_conversation())
 
     async def _conversed(
         self, participants: Any, options: dict[str, Any], ordinal: int

@@ -9,7 +9,7 @@ from typing import Final
 
 from carnet.core.call import Ask, Call
 from carnet.core.messages.events import RECORDED, Event, Extension, Usage
-from carnet.ports.calls.admission import Admission
+from carnet.ports.calls.admission import Admission, ClientCallee, ClientLeave
 from carnet.ports.calls.agent import Journal
 from carnet.runtime.stream import closing
 
@@ -55,6 +55,11 @@ class Dispatching:
         """Raise Cancelled if nothing may be done for the call any more."""
         if self._parts is not None:
             self._parts[0].check(call)
+
+    def let_out(self, parent: Call, callee: ClientCallee, *, auth: str | None) -> ClientLeave:
+        """What a call past the gateway may carry; the operator says who is listed."""
+        del auth
+        return self._connected()[0].let_out(parent, callee)
 
     def _connected(self) -> tuple[Admission, Journal]:
         if self._parts is None:

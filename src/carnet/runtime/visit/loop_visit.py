@@ -13,7 +13,7 @@ Law 4. What a callee asks for, the turn asks for, with its secret, its origin an
 """
 
 import asyncio
-from hashlib import blake2b
+from functools import cached_property
 from typing import Final
 
 from msgspec import Struct
@@ -28,14 +28,15 @@ from carnet.errors import Cancelled
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import FORWARD_USER
 from carnet.ports.engine.calls import AgentAsk, CalleeWaits
+from carnet.runtime.chain.turn_chain import TurnChain
+from carnet.runtime.visit.callee import scoped_ordinal
 from carnet.runtime.visit.interrupts import Paused
 from carnet.runtime.visit.visit import Visit
 from carnet.wire.dialects.openai.request import write_message
 from carnet.wire.dialects.policy import own_id
 from carnet.wire.grammar import json
 
-COUNTED: Final = 1_000_000  # places of tool calls are below
-_ORDINALS: Final = 999_000_000  # so that an ordinal has nine digits at the most
+_TOOLS: Final = "tools"
 
 
 class CallsOut(Struct, frozen=True, kw_only=True, eq=False):
@@ -92,6 +93,11 @@ class LoopVisit(Visit):
         self._children.skip_to(ordinal)  # which the next line takes at once
         return joined_text(await self.answer(check_name(ask.to), asked, auth))
 
+    @cached_property
+    def _chain(self) -> TurnChain:
+        """What tools call by themselves has places of its own: those counted are tool calls."""
+        return super()._chain.scoped(_TOOLS)
+
     def close(self) -> None:
         """Make no more calls, and wait for none."""
         super().close()
@@ -112,4 +118,4 @@ class LoopVisit(Visit):
 def _ordinal(ask: AgentAsk) -> int:
     """A number that is the same for the same question, and above all places."""
     asked = json.canonical([ask.to, [write_message(each) for each in ask.messages]])
-    return COUNTED + int.from_bytes(blake2b(asked, digest_size=8).digest()) % _ORDINALS
+    return scoped_ordinal(asked)

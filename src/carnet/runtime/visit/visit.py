@@ -1,7 +1,5 @@
 """What a user's function is given: the admitted call, and the calls it may make.
 
-The calls that are made out of one turn have their places and their names here.
-
 Law 1. Every call out inherits run, depth, payer and deadline; none can widen them.
 Law 2. The ordinal of a call out is fixed when it is made, so that a turn which runs again makes the
        same calls under the same ids.
@@ -13,14 +11,12 @@ Law 6. What a callee waits for, this turn waits for; see `runtime.visit.interrup
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import cached_property
 from typing import Any, Final
-
-from msgspec import Struct
 
 from carnet.core.call import Ask, Call
 from carnet.core.chain.carnet import Carnet
 from carnet.core.messages.events import (
-    CHILD,
     RESULT,
     Done,
     Event,
@@ -32,94 +28,23 @@ from carnet.core.messages.events import (
     Usage,
     Waiting,
 )
-from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.messages.output import Output
 from carnet.core.messages.parameters import Parameters, Tool, read_parameters
-from carnet.core.people.address import AGENT, check_name
+from carnet.core.people.address import check_name
 from carnet.core.people.delegation import Delegation
 from carnet.core.people.identity import Caller
-from carnet.errors import Cancelled, CarnetError, Refused
+from carnet.errors import Cancelled, Refused
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import AGENT_OWNED, FORWARD_USER
-from carnet.runtime.receipts.outbound_calls import again, tally
+from carnet.runtime.chain.turn_chain import ThreadedOutput, TurnChain
 from carnet.runtime.stream import closing
-from carnet.runtime.visit.callee import Callee
+from carnet.runtime.visit.callee import Callee, ChildCall, ChildCalls
 from carnet.runtime.visit.dialogue import ConversingVisit
 from carnet.runtime.visit.interrupts import TurnQuestions
 from carnet.runtime.visit.means import NO_MEANS, VisitMeans
 from carnet.runtime.visit.model import VisitModel, model_named
 from carnet.runtime.visit.steps import KeptSteps
 from carnet.wire.grammar.json import MAX_INTEGER
-
-
-class ChildCall(Struct, frozen=True, kw_only=True):
-    """One call out of a turn."""
-
-    ordinal: int
-    to: str  # the name or address that it goes to
-    made_in: Carnet  # the document of the turn that makes it
-    key: bytes  # of that turn
-
-    @property
-    def depth(self) -> int:
-        """How deep it stands."""
-        return self.made_in.depth + 1
-
-    def cost(self, usage: Usage, noted: list[Event], *, is_ours: bool) -> Extension:
-        """What it has cost whoever pays for this turn, and how many calls it took.
-
-        `noted` is what its own turn notes of calls; `is_ours` says that this turn's payer pays.
-        """
-        counted = tally(self.depth, noted)
-        payload = {
-            "to": self.to,
-            "index": self.ordinal,
-            "cost": (usage.cost or 0) if is_ours else 0,
-            "calls": counted.calls,
-            "deepest": counted.deepest,
-            **again(noted),
-        }
-        return Extension(CHILD, payload)
-
-    def refusal(self, refused: CarnetError) -> OutboundCall:
-        """The record of a call that was refused before it left."""
-        return OutboundCall(
-            ordinal=0,
-            child_turn=self.made_in.child_turn(self.ordinal, speaker_of(self.to), self.key),
-            to=self.to,
-            depth=self.depth,
-            state="refused",
-            code=refused.code,
-        )
-
-
-class ChildCalls:
-    """Gives the calls out of one turn their places: there is one a turn, whoever makes them."""
-
-    __slots__ = ("_carnet", "_key", "_next")
-
-    def __init__(self, carnet: Carnet, key: bytes) -> None:
-        """`carnet` is the document of the turn that makes them, `key` that of its record."""
-        self._carnet = carnet
-        self._key = key
-        self._next = 0
-
-    def take(self, to: str) -> ChildCall:
-        """The next call, to an agent by its name or address."""
-        ordinal, self._next = self._next, self._next + 1
-        return ChildCall(ordinal=ordinal, to=to, made_in=self._carnet, key=self._key)
-
-    def skip_to(self, ordinal: int) -> None:
-        """Give the next call this place, which whoever makes it has fixed."""
-        self._next = ordinal
-
-
-def speaker_of(to: str) -> str:
-    """The name that a call goes to, as far as its address says it."""
-    if to.startswith(AGENT):
-        return to.removeprefix(AGENT).partition(".")[0]
-    return to.removeprefix("@").partition("@")[0]
-
 
 PER_CALL = "per-call"
 MOST_NOTE: Final = 200  # characters
@@ -148,7 +73,7 @@ class Visit(ConversingVisit):
         self._dispatch = dispatch
         self._last_depth = last_depth
         self._auth_source = auth_source
-        self._children = ChildCalls(call.carnet, call.record.key)
+        self._loop = asyncio.get_running_loop()
         self._is_over = False
         self._means = means
         self._kept: KeptSteps | None = None
@@ -156,6 +81,11 @@ class Visit(ConversingVisit):
         self.has_asked = False  # for something that nobody has given yet
         self._calling = 0  # calls to others that have not ended
         self._quiet: asyncio.Event | None = None  # set when one of them ends
+
+    @cached_property
+    def _children(self) -> ChildCalls:
+        """The places of its calls: many an agent makes none."""
+        return ChildCalls(self._call.carnet, self._call.record.key)
 
     @property
     def call(self) -> Call:
@@ -393,6 +323,21 @@ class Visit(ConversingVisit):
         if self._is_over:
             return
         self._out.usage(Usage(int(tokens_in), int(tokens_out)))
+
+    def chain(self) -> TurnChain:
+        """What goes on with this turn that its code calls by itself, as with `carnet.connect`."""
+        return self._chain
+
+    @cached_property
+    def _chain(self) -> TurnChain:
+        return TurnChain(
+            self,
+            self._children,
+            self._dispatch,
+            ThreadedOutput(self._out, self._loop),
+            last_depth=self._last_depth,
+            auth_source=self._auth_source,
+        )
 
     def close(self) -> None:
         """Make no more calls: the agent has ended."""

@@ -12,8 +12,7 @@ Law 5. Participants are one hop deeper than the turn, those of a conversation wi
 """
 
 from collections.abc import Mapping
-from hashlib import blake2b
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -57,13 +56,12 @@ from carnet.runtime.dialogue.parts import DialogueParts, is_over
 from carnet.runtime.dialogue.place import DialoguePlace
 from carnet.runtime.dialogue.run import DialogueRun, tell_turns
 from carnet.runtime.threads import Threads
+from carnet.runtime.visit.callee import scoped_ordinal
 from carnet.runtime.visit.interrupts import Paused, TurnQuestions
-from carnet.runtime.visit.loop_visit import COUNTED, CallsOut
+from carnet.runtime.visit.loop_visit import CallsOut
 from carnet.runtime.visit.means import VisitMeans
 from carnet.runtime.visit.steps import KeptSteps
 from carnet.runtime.visit.visit import PER_CALL, Visit
-
-_ORDINALS: Final = 999_000_000  # so that an ordinal has nine digits at the most
 
 
 class HostParts(Struct, frozen=True, kw_only=True, eq=False):
@@ -153,7 +151,7 @@ class DialogueHost:
         """The place of a turn among the calls out of ours."""
         if self._counts and call.carnet.turn == self._counted(call):
             return call.record.n
-        return scoped_ordinal(call.carnet.turn)
+        return scoped_ordinal(call.carnet.turn.encode())
 
     def _counted(self, call: Call) -> str:
         """The id that a turn of the first conversation has."""
@@ -206,14 +204,7 @@ class HostedFunctionVisit(HostedVisit):
             self._means.threads,
             first=first_place(scope, of_function=True),
         )
-        self._conversations = scoped_ordinal(scope)
-        self.begin(scoped_ordinal(scope))
-
-
-def scoped_ordinal(turn: str) -> int:
-    """A place among the calls out of a turn that is above all that are counted."""
-    digest = blake2b(turn.encode(), digest_size=8).digest()
-    return COUNTED + int.from_bytes(digest) % _ORDINALS
+        self._children = self._children.scoped(scope)
 
 
 class BothOutputs:

@@ -115,6 +115,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.TooManyStreams: (429, "too_many_streams"),
     errors.Overloaded: (503, "overloaded"),
     errors.ShuttingDown: (503, "shutting_down"),
+    errors.TurnElsewhere: (421, "turn_elsewhere"),
     errors.ProviderError: (502, "provider_error"),
     errors.ProviderUnavailable: (503, "provider_unavailable"),
     errors.ProviderTimeout: (504, "provider_timeout"),

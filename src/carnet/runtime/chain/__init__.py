@@ -1,0 +1,1 @@
+"""Where in its chain a program stands while it answers, for the calls that it makes by itself."""
