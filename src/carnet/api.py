@@ -50,7 +50,7 @@ from carnet.runtime.dialogue.definition import Conversation, Participant, chat_m
 from carnet.runtime.dialogue.inbound import inbound
 from carnet.runtime.dialogue.policy import CallPolicy
 from carnet.runtime.skills.definition import agent, skill
-from carnet.runtime.visit.fan_out import Branch, BranchAnswer, FanOut
+from carnet.runtime.visit.fan_out.fan_out import Branch, BranchAnswer, FanOut
 from carnet.runtime.visit.visit import Visit
 from carnet.runtime.webhooks.payload import verify_webhook
 from carnet.runtime.wrappers.breaker import Breaker
