@@ -17,7 +17,7 @@ from carnet.errors import CarnetError, DefinitionChanged
 from carnet.guards.admission.children import child_request
 from carnet.ports.calls.steps import Step
 from carnet.runtime.replay.record import RecordedRun, RecordedTurn
-from carnet.runtime.visit.visit import speaker_of
+from carnet.runtime.visit.children import speaker_of
 
 MOST_SHOWN: Final = 500  # characters of what was asked otherwise
 

@@ -46,7 +46,6 @@ from carnet.runtime.turns.execution import (
     STOP_SECONDS,
     ByRule,
     Execution,
-    answer_in,
     as_before,
     ask_rules,
     listen,
@@ -317,9 +316,10 @@ class TurnRunner:
     async def _run_on(self, running: Execution, call: Call, given: Failed | None) -> None:
         """Run a turn that has waited for an answer, with what it was answered."""
         try:
-            asked = [one for one in await self._turns.interrupts(call.record) if one.outcome]
+            asked = await self._turns.interrupts(call.record)
             before = agreed(call.resolved)  # where a rule has answered, and it runs on at once
-            call = msgspec.structs.replace(call, resolved=tuple(map(answer_in, asked)))
+            resolved = tuple([one.answered for one in asked if one.outcome])
+            call = msgspec.structs.replace(call, resolved=resolved)
             call = as_before(call, await self._turns.calls_out(call.record))
             if call.allowance is not None and call.document is not None and call.task is None:
                 # The document has room for what was agreed to, which is no other call's to spend;

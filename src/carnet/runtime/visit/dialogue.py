@@ -12,7 +12,7 @@ from carnet.core.call import Call
 from carnet.core.messages.events import Waiting
 from carnet.core.messages.output import Output
 from carnet.errors import Cancelled
-from carnet.runtime.visit.fan_out.fan_out import CallingVisit
+from carnet.runtime.visit.fan_out.calls import CallingVisit
 from carnet.runtime.visit.interrupts import Paused
 from carnet.runtime.visit.means import VisitMeans
 

@@ -1,7 +1,5 @@
 """What a user's function is given: the admitted call, and the calls it may make.
 
-The calls that are made out of one turn have their places and their names here.
-
 Law 1. Every call out inherits run, depth, payer and deadline; none can widen them.
 Law 2. The ordinal of a call out is fixed when it is made, so that a turn which runs again makes the
        same calls under the same ids.
@@ -15,13 +13,12 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Final
 
-from msgspec import Struct
-
 from carnet.core.call import Ask, Call
 from carnet.core.chain.carnet import Carnet
+from carnet.core.chain.chain import Chain
 from carnet.core.messages.events import (
-    CHILD,
     RESULT,
+    DataPart,
     Done,
     Event,
     Extension,
@@ -29,96 +26,28 @@ from carnet.core.messages.events import (
     File,
     Link,
     Message,
+    Part,
     Usage,
     Waiting,
 )
-from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.messages.output import Output
 from carnet.core.messages.parameters import Parameters, Tool, read_parameters
-from carnet.core.people.address import AGENT, check_name
+from carnet.core.people.address import check_name, handle_of
 from carnet.core.people.delegation import Delegation
-from carnet.core.people.identity import Caller
-from carnet.errors import Cancelled, CarnetError, Refused
+from carnet.core.people.identity import Caller, Context
+from carnet.core.people.sender import Sender, sender_of
+from carnet.errors import Cancelled, Refused
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import AGENT_OWNED, FORWARD_USER
-from carnet.runtime.receipts.outbound_calls import tally
 from carnet.runtime.stream import closing
 from carnet.runtime.visit.callee import Callee
+from carnet.runtime.visit.children import ChildCall, ChildCalls
 from carnet.runtime.visit.dialogue import ConversingVisit
 from carnet.runtime.visit.interrupts import TurnQuestions
 from carnet.runtime.visit.means import NO_MEANS, VisitMeans
 from carnet.runtime.visit.model import VisitModel, model_named
 from carnet.runtime.visit.steps import KeptSteps
 from carnet.wire.grammar.json import MAX_INTEGER
-
-
-class ChildCall(Struct, frozen=True, kw_only=True):
-    """One call out of a turn."""
-
-    ordinal: int
-    to: str  # the name or address that it goes to
-    made_in: Carnet  # the document of the turn that makes it
-    key: bytes  # of that turn
-
-    @property
-    def depth(self) -> int:
-        """How deep it stands."""
-        return self.made_in.depth + 1
-
-    def cost(self, usage: Usage, noted: list[Event], *, is_ours: bool) -> Extension:
-        """What it has cost whoever pays for this turn, and how many calls it took.
-
-        `noted` is what its own turn notes of calls; `is_ours` says that this turn's payer pays.
-        """
-        counted = tally(self.depth, noted)
-        payload = {
-            "to": self.to,
-            "index": self.ordinal,
-            "cost": (usage.cost or 0) if is_ours else 0,
-            "calls": counted.calls,
-            "deepest": counted.deepest,
-        }
-        return Extension(CHILD, payload)
-
-    def refusal(self, refused: CarnetError) -> OutboundCall:
-        """The record of a call that was refused before it left."""
-        return OutboundCall(
-            ordinal=0,
-            child_turn=self.made_in.child_turn(self.ordinal, speaker_of(self.to), self.key),
-            to=self.to,
-            depth=self.depth,
-            state="refused",
-            code=refused.code,
-        )
-
-
-class ChildCalls:
-    """Gives the calls out of one turn their places: there is one a turn, whoever makes them."""
-
-    __slots__ = ("_carnet", "_key", "_next")
-
-    def __init__(self, carnet: Carnet, key: bytes) -> None:
-        """`carnet` is the document of the turn that makes them, `key` that of its record."""
-        self._carnet = carnet
-        self._key = key
-        self._next = 0
-
-    def take(self, to: str) -> ChildCall:
-        """The next call, to an agent by its name or address."""
-        ordinal, self._next = self._next, self._next + 1
-        return ChildCall(ordinal=ordinal, to=to, made_in=self._carnet, key=self._key)
-
-    def skip_to(self, ordinal: int) -> None:
-        """Give the next call this place, which whoever makes it has fixed."""
-        self._next = ordinal
-
-
-def speaker_of(to: str) -> str:
-    """The name that a call goes to, as far as its address says it."""
-    if to.startswith(AGENT):
-        return to.removeprefix(AGENT).partition(".")[0]
-    return to.removeprefix("@").partition("@")[0]
-
 
 PER_CALL = "per-call"
 MOST_NOTE: Final = 200  # characters
@@ -157,11 +86,6 @@ class Visit(ConversingVisit):
         self._quiet: asyncio.Event | None = None  # set when one of them ends
 
     @property
-    def call(self) -> Call:
-        """The admitted call."""
-        return self._call
-
-    @property
     def carnet(self) -> Carnet:
         """Its travel document."""
         return self._call.carnet
@@ -185,6 +109,40 @@ class Visit(ConversingVisit):
     def files(self) -> tuple[File, ...]:
         """The files beside it."""
         return self._call.ask.spoken.files
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """All of what was said last, or what was given to the skill that was asked for."""
+        ask = self._call.ask
+        if ask.skill is not None and ask.payload is not None and not ask.messages:
+            return (DataPart(ask.payload),)
+        return ask.spoken.parts
+
+    @property
+    def sender(self) -> Sender:
+        """Who has sent it, as far as that was proved: `sender.address`, `sender.how`."""
+        caller, means = self._call.caller, self._means
+        person = None
+        if caller.person is not None and means.people is not None and caller.standing is None:
+            found = means.people.numbered(caller.person)
+            person = None if found is None else found.handle(means.domain)
+        return sender_of(caller, self.carnet.path, domain=means.domain, person=person)
+
+    @property
+    def recipient(self) -> str:
+        """Whom it was sent to: our own address, as others call us."""
+        name, domain = self._call.agent, self._means.domain
+        return (handle_of(name, domain) if domain else None) or name
+
+    @property
+    def chain(self) -> Chain:
+        """Where it stands in its chain: `hop`, `cap`, `hops_left`, `is_final`."""
+        return Chain(hop=self.carnet.depth, cap=self.carnet.bound(self._last_depth))
+
+    @property
+    def context(self) -> Context | None:
+        """What its caller says of itself, if it does: claimed, unless `context.verified`."""
+        return self._call.caller.context
 
     @property
     def parameters(self) -> Parameters:

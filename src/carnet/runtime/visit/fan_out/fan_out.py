@@ -7,49 +7,34 @@ Law 2. Nothing of it outlives it: whoever leaves, is cancelled or has enough ans
        that is under way, and waits until it has let go.
 Law 3. It fails as soon as fewer answers can still come than are wanted; as its policy says it waits
        for the others first, or tells failures beside the answers. What was cancelled is no failure.
-Law 4. What a branch asks for surfaces once the others have ended, and only if the answers do not
-       suffice without it; else it is taken back, and ends with the turn.
+Law 4. What a branch asks for is shown while the others go on, and the branch goes on when it is
+       answered. The turn waits once the others have ended, and only if the answers do not suffice
+       without it; else it is taken back, and ends with the turn.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
+from functools import partial
 from types import TracebackType
-from typing import Any, Final, Literal, Protocol, Self, get_args
+from typing import Any, Protocol, Self
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from carnet.core.messages.events import Event, joined_text
-from carnet.errors import Cancelled, CarnetError, ProviderTimeout
+from carnet.errors import Cancelled, CarnetError, Declined, ProviderTimeout
 from carnet.runtime.stream import closing
-from carnet.runtime.visit.callee import Callee, Prompt
-from carnet.runtime.visit.interrupts import AskingVisit, Paused
-
-MOST_BRANCHES: Final = 64
-OnFailure = Literal["fail_fast", "fail_late", "collect"]
-BranchState = Literal["done", "failed", "cancelled"]
-
-
-class Branch(Struct, frozen=True, eq=False):
-    """One call of a fan-out: whom, and what is special about it."""
-
-    to: str
-    prompt: Prompt | None = None  # None: that of all
-    system: str | None = None
-    timeout: float | None = None  # seconds; None: that of all
-    auth: str | None = None  # who pays, as for `visit.peer`
-    parameters: Mapping[str, Any] = {}
-
-
-class BranchAnswer(Struct, frozen=True, kw_only=True, eq=False):
-    """How one of them has ended."""
-
-    place: int  # in the list
-    to: str
-    state: BranchState
-    text: str = ""
-    events: tuple[Event, ...] = ()
-    error: CarnetError | None = None  # of one that is not done
+from carnet.runtime.visit.callee import Callee
+from carnet.runtime.visit.fan_out.branch import (
+    Branch,
+    BranchAnswer,
+    BranchState,
+    Wanted,
+    judge,
+    prompt_of,
+    seconds_of,
+)
+from carnet.runtime.visit.fan_out.questions import Asks, BranchQuestions
+from carnet.runtime.visit.interrupts import Paused
 
 
 class _AskedFor(Struct, frozen=True, eq=False):
@@ -59,14 +44,32 @@ class _AskedFor(Struct, frozen=True, eq=False):
     ids: frozenset[str]
 
 
-class FansOut(Protocol):
+_BranchTask = asyncio.Task[BranchAnswer | _AskedFor]
+
+
+class FansOut(Asks, Protocol):
     """The turn that the calls are made out of."""
 
     def peer(self, address: str, *, auth: str | None = None) -> Callee:
         """Another agent."""
 
+    @property
+    def next_place(self) -> int:
+        """The place that the next call out of it has."""
+
+    def at_place(
+        self, place: int, make: Callable[[], AsyncIterator[Event]]
+    ) -> AsyncIterator[Event]:
+        """Make a call that has this place, and had it before."""
+
     def withdraw(self, ids: frozenset[str]) -> None:
         """Ask for these no more."""
+
+    def offer_without(self, ids: frozenset[str]) -> None:
+        """Say of these that the others can go on without."""
+
+    def keep_back(self, ids: set[str]) -> None:
+        """Bring nobody the answers to these."""
 
 
 class FanOut:
@@ -77,33 +80,22 @@ class FanOut:
             ...  # as they come; `fan.cancel(1)` ends one of them
     """
 
-    def __init__(
-        self,
-        visit: FansOut,
-        branches: Sequence[Branch],
-        *,
-        first: int | None,
-        timeout: float | None,
-        on_failure: OnFailure,
-    ) -> None:
+    def __init__(self, visit: FansOut, branches: Sequence[Branch], wanted: Wanted) -> None:
         """Made by `visit.fan_out`; takes the places of the calls and makes none yet."""
-        _judge(branches, first, on_failure)
+        judge(branches, wanted)
         self._visit = visit
         self._branches = branches
-        self._wanted = len(branches) if first is None else first
-        self._on_failure = on_failure
-        self._seconds = [
-            _seconds(timeout if each.timeout is None else each.timeout) for each in branches
-        ]
-        callees = [visit.peer(each.to, auth=each.auth) for each in branches]
-        self._streams = [
-            callee(
-                _prompted(each.prompt, each), system=each.system, stream=False, **each.parameters
-            )
-            for callee, each in zip(callees, branches, strict=True)
-        ]
-        self._tasks: list[asyncio.Task[BranchAnswer | _AskedFor]] = []
-        self._pending: set[asyncio.Task[BranchAnswer | _AskedFor]] = set()
+        self._wanted = wanted
+        self._enough = len(branches) if wanted.first is None else wanted.first
+        self._questions = BranchQuestions(visit, offers_without=wanted.without)
+        visit.keep_back(self._questions.left)
+        self._seconds = [seconds_of(each, wanted) for each in branches]
+        self._callees = [visit.peer(each.to, auth=each.auth) for each in branches]
+        self._first_place = visit.next_place
+        self._streams = [self._stream(place) for place in range(len(branches))]
+        self._tasks: list[_BranchTask] = []
+        self._pending: set[_BranchTask] = set()
+        self._looking: asyncio.Task[Mapping[int, bool]] | None = None  # for answers
         self._ended: dict[int, BranchAnswer] = {}
         self._asked: dict[int, _AskedFor] = {}
 
@@ -113,11 +105,19 @@ class FanOut:
         places = range(len(self._branches))
         return [self._ended.get(place) or self._left(place) for place in places]
 
+    @property
+    def asking(self) -> list[int]:
+        """The places of those that ask for something, and wait for the answer."""
+        return sorted(self._asked)
+
     def cancel(self, place: int) -> None:
         """End one of them; the others go on. One that has ended stays as it is."""
         if not self._tasks:
             raise RuntimeError("it has not begun: use 'async with'")
         self._tasks[place].cancel()
+        if place in self._asked:
+            self._end_asking(place)
+            self._ended[place] = self._left(place)
 
     def __await__(self) -> Generator[Any, None, list[BranchAnswer]]:
         """Make the calls, and wait for their answers."""
@@ -147,40 +147,85 @@ class FanOut:
     ) -> None:
         """End what is under way; what was asked for is asked no more, unless the turn waits."""
         await self._stop()
+        for place in await self._questions.close():  # which runs on with these answers then
+            self._end_asking(place)
         if not isinstance(error, Paused):
-            self._take_back()
+            for place in self.asking:
+                self._end_asking(place)
 
     async def __aiter__(self) -> AsyncIterator[BranchAnswer]:
         """The answers as they come, until there are enough."""
-        while self._pending and not self._is_enough():
-            done, self._pending = await asyncio.wait(
-                self._pending, return_when=asyncio.FIRST_COMPLETED
-            )
-            for place, task in enumerate(self._tasks):
-                if task in done and (answer := self._take(place, task)) is not None:
-                    yield answer
-            if self._on_failure == "fail_fast":
+        while not self._is_enough():
+            ended = await self._next()
+            if ended is None:
+                break
+            for answer in ended:
+                yield answer
+            if self._wanted.on_failure == "fail_fast":
                 self._refuse_too_few()
         await self._stop()
         if self._is_enough():
             return
-        if self._on_failure != "collect":
+        if self._wanted.on_failure != "collect":
             self._refuse_too_few()
         if self._asked:
             raise Paused
 
-    def _take(
-        self, place: int, task: asyncio.Task[BranchAnswer | _AskedFor]
-    ) -> BranchAnswer | None:
+    async def _next(self) -> list[BranchAnswer] | None:
+        """Those that have ended next; None where all that are left wait for an answer."""
+        if self._pending:
+            return await self._wait()
+        await self._stop()  # to look for answers, before what has none is closed
+        left = self._go_on(await self._questions.close())
+        return left if left or self._pending else None
+
+    async def _wait(self) -> list[BranchAnswer]:
+        """Wait for an end, or for the answer to a question; those that have ended."""
+        if self._asked and self._looking is None and self._visit.surface is not None:
+            answered = self._questions.answered()
+            self._looking = asyncio.get_running_loop().create_task(answered)
+        waits: set[asyncio.Task[Any]] = {*self._pending}
+        if self._looking is not None:
+            waits.add(self._looking)
+        done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        self._pending -= done
+        found = [self._take(place, task) for place, task in enumerate(self._tasks) if task in done]
+        if self._looking is not None and self._looking in done:
+            looking, self._looking = self._looking, None
+            found += self._go_on(looking.result())
+        return [answer for answer in found if answer is not None]
+
+    def _go_on(self, answered: Mapping[int, bool]) -> list[BranchAnswer]:
+        """Call those again who were answered; gives those that are left instead."""
+        left: list[BranchAnswer] = []
+        for place, is_left in answered.items():
+            if self._end_asking(place) is None:
+                continue
+            if is_left:
+                left.append(self._leave(place))
+                continue
+            again = partial(self._stream, place)
+            self._streams[place] = self._visit.at_place(self._first_place + place, again)
+            task = asyncio.get_running_loop().create_task(self._ask(place))
+            self._tasks[place] = task
+            self._pending.add(task)
+        return left
+
+    def _take(self, place: int, task: _BranchTask) -> BranchAnswer | None:
         found = self._left(place) if task.cancelled() else task.result()
-        if isinstance(found, _AskedFor):
-            self._asked[place] = found
-            return None
-        self._ended[place] = found
-        return found
+        if not isinstance(found, _AskedFor):
+            self._ended[place] = found
+            return found
+        if self._questions.take(place, found.ids):
+            self._visit.withdraw(found.ids)
+            return self._leave(place)
+        self._asked[place] = found
+        if self._wanted.without:
+            self._visit.offer_without(found.ids)
+        return None
 
     def _is_enough(self) -> bool:
-        return self._count("done") >= min(self._wanted, self._possible())
+        return self._count("done") >= min(self._enough, self._possible())
 
     def _possible(self) -> int:
         """How many could answer but for failures."""
@@ -192,7 +237,7 @@ class FanOut:
     def _refuse_too_few(self) -> None:
         """Raise what the first of the list has failed with, if too few can answer."""
         possible = self._possible()
-        if possible - self._count("failed") >= min(self._wanted, possible):
+        if possible - self._count("failed") >= min(self._enough, possible):
             return
         for answer in self.answers:
             if answer.state == "failed" and answer.error is not None:
@@ -200,19 +245,30 @@ class FanOut:
 
     async def _stop(self) -> None:
         """End what is under way; one that has ended meanwhile counts."""
-        for task in self._pending:
+        pending: set[asyncio.Task[Any]] = {*self._pending}
+        if self._looking is not None:
+            pending.add(self._looking)
+        self._pending, self._looking = set(), None
+        for task in pending:
             task.cancel()
-        pending, self._pending = self._pending, set()
         if pending:
             await asyncio.wait(pending)
         for place, task in enumerate(self._tasks):
             if task in pending and not task.cancelled() and task.exception() is None:
                 self._take(place, task)
 
-    def _take_back(self) -> None:
-        if self._asked:
-            self._visit.withdraw(frozenset().union(*(each.ids for each in self._asked.values())))
-            self._asked = {}
+    def _end_asking(self, place: int) -> _AskedFor | None:
+        """Ask no more for what a branch has asked for."""
+        asked = self._asked.pop(place, None)
+        self._questions.drop(place)
+        if asked is not None:
+            self._visit.withdraw(asked.ids)
+        return asked
+
+    def _stream(self, place: int) -> AsyncIterator[Event]:
+        each = self._branches[place]
+        prompt = prompt_of(each.prompt, each)
+        return self._callees[place](prompt, system=each.system, stream=False, **each.parameters)
 
     async def _ask(self, place: int) -> BranchAnswer | _AskedFor:
         to = self._branches[place].to
@@ -232,65 +288,13 @@ class FanOut:
         text = joined_text(answered)
         return BranchAnswer(place=place, to=to, state="done", text=text, events=tuple(answered))
 
+    def _leave(self, place: int) -> BranchAnswer:
+        """Go on without one of them, as was answered."""
+        to = self._branches[place].to
+        left = BranchAnswer(place=place, to=to, state="cancelled", error=Declined())
+        self._ended[place] = left
+        return left
+
     def _left(self, place: int) -> BranchAnswer:
         to = self._branches[place].to
         return BranchAnswer(place=place, to=to, state="cancelled", error=Cancelled())
-
-
-def _judge(branches: Sequence[Branch], first: int | None, on_failure: str) -> None:
-    if len(branches) > MOST_BRANCHES:
-        raise ValueError(f"a fan-out has at most {MOST_BRANCHES} branches, not {len(branches)}")
-    if first is not None and not 1 <= first <= len(branches):
-        raise ValueError(f"'first' is from 1 to {len(branches)}, not {first!r}")
-    if on_failure not in get_args(OnFailure):
-        raise ValueError(f"on_failure is one of {', '.join(get_args(OnFailure))}")
-
-
-def _seconds(seconds: float | None) -> float | None:
-    if seconds is not None and not seconds > 0:
-        raise ValueError(f"a timeout is a number of seconds above 0, not {seconds!r}")
-    return seconds
-
-
-class CallingVisit(AskingVisit):
-    """The part of a visit that calls others."""
-
-    def peer(self, address: str, *, auth: str | None = None) -> Callee:
-        """Another agent."""
-        raise NotImplementedError
-
-    def fan_out(
-        self,
-        branches: Sequence[str | Branch],
-        prompt: Prompt | None = None,
-        *,
-        first: int | None = None,
-        timeout: float | None = None,
-        on_failure: OnFailure = "fail_fast",
-    ) -> FanOut:
-        """Call several agents at once: `answers = await visit.fan_out(["a", "b"], visit.text)`.
-
-        Answers stand in the order of the list. Leaving ends all that is under way.
-
-        Args:
-            branches: Addresses, or a `carnet.Branch` for what one of them has of its own.
-            prompt: What they are asked that have no prompt of their own.
-            first: How many answers are enough; all by default. The others are cancelled then.
-            timeout: Seconds that each of them has.
-            on_failure: "fail_fast" ends all as soon as too few can answer, "fail_late" lets the
-                others end first, "collect" tells failures beside the answers.
-        """
-        given = [Branch(each) if isinstance(each, str) else each for each in branches]
-        whole = [
-            each if each.prompt is not None else replace(each, prompt=_prompted(prompt, each))
-            for each in given
-        ]
-        return FanOut(self, whole, first=first, timeout=timeout, on_failure=on_failure)
-
-
-def _prompted(prompt: Prompt | None, branch: Branch) -> Prompt:
-    if prompt is None:
-        raise TypeError(
-            f"what is {branch.to} asked? Give a prompt to the fan-out, or to its Branch"
-        )
-    return prompt
