@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
+import carnet
 from carnet.testing.wait import PATIENCE_SECONDS, until
 from tests.faults.stores import STORES, end_leases, rows, served_on
 from tests.support.http import Reply, request
@@ -156,7 +157,7 @@ def test_answers_are_listed_in_order_or_given_to_the_agent_that_joins_them(
     broken = "broken has failed: The agent failed while answering. (agent_failed)"
     listed = f"words:\nhi there \n\n{broken}\n\necho:\nhi there"
     assert reply.text.startswith("<3 agents were asked at once.")
-    assert reply.text.endswith(f"They were asked:\nhi there\n\n{listed}>")
+    assert reply.text.endswith(f"They were asked:\nhi there\n\n{carnet.untrusted(listed)}>")
     handles = "@words@acme.example, @echo@acme.example say so"
     said = acme.chat(handles, "mentions")
     assert said.text == "@words@acme.example:\nsay so \n\n@echo@acme.example:\nsay so"

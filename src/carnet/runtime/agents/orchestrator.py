@@ -4,7 +4,8 @@ Law 1. Who is asked stands in the configuration, or at the beginning of what the
        handles: `@scheduler@bots.example @docs@bots.example find a free Tuesday`. There are at most
        `MOST_BRANCHES` of them, and each is a call of the turn like any other.
 Law 2. The answers stand in the order of the list, each behind its address: they are the reply, or
-       what the agent is asked that joins them, whose answer is the reply then.
+       what the agent is asked that joins them, whose answer is the reply then. To a model they are
+       framed as what others have said: none of them gives it instructions.
 Law 3. Where one of them asks for something the answers of the others are shown beside its question.
        "Go on without" is one of its answers: the reply is made of the others then.
 """
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 from carnet.core.messages.events import Event, Message, Text
 from carnet.core.people.address import is_agent_uri, is_handle, parse_agent_uri, parse_handle
 from carnet.errors import AddressInvalid, Declined, InvalidRequest
+from carnet.guards.target.injection import untrusted
 from carnet.runtime.visit.fan_out.branch import MOST_BRANCHES, BranchAnswer, OnFailure
 from carnet.runtime.visit.interrupts import Paused
 from carnet.runtime.visit.visit import Visit
@@ -63,7 +65,7 @@ class Orchestration(Struct, frozen=True, kw_only=True):
             yield Text(answers)
             return
         question = messages[-1].text
-        prompt = _JOIN.format(count=len(agents), question=question, answers=answers)
+        prompt = _JOIN.format(count=len(agents), question=question, answers=untrusted(answers))
         async for event in visit.peer(self.join)(prompt):
             yield event
 
