@@ -9,6 +9,7 @@ from carnet.assembly.dialogue.driver import (
 )
 from carnet.assembly.dialogue.middleware import Middleware
 from carnet.core.chain.carnet import Carnet
+from carnet.core.chain.chain import Chain
 from carnet.core.chain.turn_id import turn_id
 from carnet.core.dialogue.events import (
     ConversationEnded,
@@ -41,7 +42,8 @@ from carnet.core.messages.events import (
 from carnet.core.messages.interrupt import Interrupt, Resolution
 from carnet.core.messages.parameters import Parameters, Tool
 from carnet.core.money.budget import IterationBudget
-from carnet.core.people.identity import Result
+from carnet.core.people.identity import Context, Result
+from carnet.core.people.sender import Sender
 from carnet.errors import CarnetError, DepthExceeded
 from carnet.guards.target.injection import untrusted
 from carnet.runtime.client.client import Client, connect
@@ -50,7 +52,8 @@ from carnet.runtime.dialogue.definition import Conversation, Participant, chat_m
 from carnet.runtime.dialogue.inbound import inbound
 from carnet.runtime.dialogue.policy import CallPolicy
 from carnet.runtime.skills.definition import agent, skill
-from carnet.runtime.visit.fan_out import Branch, BranchAnswer, FanOut
+from carnet.runtime.visit.fan_out.branch import Branch, BranchAnswer
+from carnet.runtime.visit.fan_out.fan_out import FanOut
 from carnet.runtime.visit.visit import Visit
 from carnet.runtime.webhooks.payload import verify_webhook
 from carnet.runtime.wrappers.breaker import Breaker
@@ -85,7 +88,9 @@ __all__ = [
     "CallerContext",
     "Carnet",
     "CarnetError",
+    "Chain",
     "Client",
+    "Context",
     "Conversation",
     "ConversationEnded",
     "ConversationResult",
@@ -111,6 +116,7 @@ __all__ = [
     "Participant",
     "Resolution",
     "Result",
+    "Sender",
     "SpokenTurn",
     "Task",
     "TaskRecord",

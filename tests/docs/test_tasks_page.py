@@ -7,7 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from carnet.config import Limits
-from carnet.config.settings import GatewaySettings, RetentionSettings
+from carnet.config.limits import RetentionSettings
+from carnet.config.settings import GatewaySettings
 from carnet.core.call import Ask
 from carnet.core.messages.events import Done, Message, Text, Usage, joined_text
 from carnet.core.people.delegation import Delegation

@@ -51,6 +51,7 @@ from carnet.runtime.skills.schemas import CompiledSchemas
 from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.dispatch import Dispatching
+from carnet.runtime.visit.fan_out.questions import SurfacedQuestions
 from carnet.runtime.visit.routing import Routing
 from carnet.runtime.webhooks.callbacks import CallbackAddresses, CallbackDeliveries
 from carnet.runtime.webhooks.dispatcher import Dispatcher
@@ -248,6 +249,7 @@ def _parts(
         people=store.people,
         models=LazyModels(settings, elsewhere.client.http, elsewhere.client.ids),
         streams=streams,
+        surface=SurfacedQuestions(store.questions, elsewhere.client.clock),
     )
 
 

@@ -130,6 +130,7 @@ def build_pages(
         router=backend.router,
     )
     backend.journal.by_rule = decisions.by_rule
+    backend.agents.answer_by(decisions.by_rule)
     approvals = Approvals(
         store.inbox, decisions, store.rules, store.people, clock=clock, domain=domain
     )

@@ -18,7 +18,7 @@ from shlex import quote
 from carnet.cli.source import Sight, look, module_file
 from carnet.config import SecretRef, Settings, resolve_secret, secret_path
 from carnet.config.engine import read_system
-from carnet.config.file import CONVERSATION
+from carnet.config.file import CONVERSATION, ORCHESTRATOR
 from carnet.config.sources import all_of, dotted
 from carnet.core.people.identity import CHAT
 from carnet.errors import ConfigInvalid
@@ -97,7 +97,7 @@ def look_at(settings: Settings, name: str, *, load: bool) -> Sight:
     if agent.kind == CONVERSATION:
         return _look_at_conversation(settings, name, load=load)
     if agent.target is None:
-        return Sight(skills=(CHAT.id,) if agent.kind == "openai" else ())
+        return Sight(skills=(CHAT.id,) if agent.kind in {"openai", ORCHESTRATOR} else ())
     key = f"agents.{name}.target"
     if not load:
         return look(agent.target, settings.base, key=key)

@@ -2,7 +2,7 @@
 
 from carnet.config.engine import EngineSettings, ModelSettings
 from carnet.config.file import find, load
-from carnet.config.limits import Limits
+from carnet.config.limits import Limits, RetentionSettings
 from carnet.config.outbound import EgressSettings, PeerSettings
 from carnet.config.owner import refuse_foreign
 from carnet.config.readers import SecretRef
@@ -12,7 +12,6 @@ from carnet.config.settings import (
     GatewaySettings,
     LedgerSettings,
     LogSettings,
-    RetentionSettings,
     Settings,
     StoreSettings,
 )

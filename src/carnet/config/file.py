@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
+from carnet.config.dialogue.orchestrator import nowhere
 from carnet.config.dialogue.participants import leads_elsewhere
 from carnet.config.engine import (
     MODEL_NAME,
@@ -44,6 +45,7 @@ FILE_NAME: Final = "carnet.toml"
 DEPTH_VARIABLE: Final = "CLI_BRIDGE_MAX_DEPTH"  # tangle: the limit of the process, by its old name
 MOST_NAME: Final = 200
 CONVERSATION: Final = "conversation"
+ORCHESTRATOR: Final = "orchestrator"
 CHECKED: Final = ("gateway", "store")  # sections whose values are held to one another
 Kinds = Mapping[str, tuple[str, ...]]
 NEEDS: Final[Kinds] = {
@@ -53,6 +55,7 @@ NEEDS: Final[Kinds] = {
     "samvad": ("url",),
     "engine": (),
     "conversation": (),
+    "orchestrator": (),
 }
 
 
@@ -148,6 +151,8 @@ def _agents(sources: Sources, limits: Limits, kinds: Kinds) -> dict[str, AgentSe
     for name, agent in agents.items():
         if agent.kind == CONVERSATION:
             sources.part(partial(_check_conversation, sources, name, agent, agents))
+        if agent.kind == ORCHESTRATOR:
+            sources.part(partial(_check_orchestrator, sources, name, agent, agents))
     return agents
 
 
@@ -169,6 +174,19 @@ def _check_conversation(
         if each.auth is not None and agent.auth_source != "per-call":
             reason = "have an 'auth'; set auth_source = \"per-call\" for them to choose"
             sources.refuse((*path, "participants"), reason)
+
+
+def _check_orchestrator(
+    sources: Sources, name: str, agent: AgentSettings, agents: Mapping[str, AgentSettings]
+) -> None:
+    """Refuse names that lead nowhere, and more answers than there are agents."""
+    path, asked = ("agents", name), agent.agents
+    if (wrong := nowhere(asked or (), agent.join, agents, name)) is not None:
+        key, named = wrong
+        hint = nearest(named, agents.keys() - {name})
+        sources.refuse((*path, key), f"'{named}' is no other agent here. {hint}")
+    if asked is not None and agent.first is not None and agent.first > len(asked):
+        sources.refuse((*path, "first"), f"is above the number of 'agents', {len(asked)}")
 
 
 def _agent(sources: Sources, name: str, limits: Limits, kinds: Kinds) -> AgentSettings:

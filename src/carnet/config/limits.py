@@ -1,5 +1,7 @@
 """Every bound of a gateway that an operator can set: name, default and what it bounds.
 
+Here is also how long things are kept.
+
 `docs/operations/limits.md` tells what happens at each of them, and lists the fixed ones.
 
 Law. A row here is enforced: what nothing reads is not listed.
@@ -9,10 +11,31 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from carnet.config.readers import seconds, whole
+from carnet.config.outbound import MOST_DAYS
+from carnet.config.readers import seconds, span, span_seconds, whole
 
 KIB = 1024
 MIB = 1024 * KIB
+
+
+class RetentionSettings(Struct, frozen=True, kw_only=True):
+    """The `[retention]` section: how long things are kept, and how often it is looked at."""
+
+    turns: Annotated[int, whole(1, MOST_DAYS), "Days a finished turn is kept."] = 30
+    events: Annotated[int, whole(1, MOST_DAYS), "Days the events of a turn are kept."] = 30
+    task_hours: Annotated[
+        int, whole(1, MOST_DAYS * 24), "Hours a task can be polled after its end."
+    ] = 24
+    every: Annotated[
+        str,
+        span(most_days=7),
+        "How often a gateway prunes by itself; never leaves it to 'carnet prune'.",
+    ] = "1h"
+
+    @property
+    def every_seconds(self) -> int | None:
+        """The same as a number; None for never."""
+        return span_seconds(self.every)
 
 
 class Limits(Struct, frozen=True, kw_only=True):

@@ -12,12 +12,12 @@ from typing import Annotated, Final, Literal
 from msgspec import Struct, structs
 
 from carnet.config import readers as read
+from carnet.config.dialogue.orchestrator import LIST, MOST_FANNED_OUT, fanned_out
 from carnet.config.dialogue.participants import MOST_TURNS, ParticipantSettings, taking_part
 from carnet.config.engine import MOST_TOKENS, EngineSettings, ModelSettings
-from carnet.config.limits import Limits
+from carnet.config.limits import Limits, RetentionSettings
 from carnet.config.outbound import (
     FORM_HELP,
-    MOST_DAYS,
     EgressSettings,
     InboxSettings,
     OutboxSettings,
@@ -30,7 +30,7 @@ from carnet.core.call import Price
 
 MOST_DEPTH = 1000  # beyond it a limit is a mistake, not a limit
 MIN_LEASE = 2  # seconds: it is renewed each third of it, and looked at each second
-KINDS = ("python", "openai", "tangle", "samvad", "engine", "conversation")
+KINDS = ("python", "openai", "tangle", "samvad", "engine", "conversation", "orchestrator")
 LATER_KINDS = ("a2a",)
 # Members that say how a model answers, and nothing of where, by whom or on whose account.
 DEFAULT_MEMBERS = (
@@ -115,26 +115,6 @@ class LedgerSettings(Struct, frozen=True, kw_only=True):
     currency: Annotated[str, read.text(), "The one currency of this gateway."] = "credits"
 
 
-class RetentionSettings(Struct, frozen=True, kw_only=True):
-    """The `[retention]` section: how long things are kept, and how often it is looked at."""
-
-    turns: Annotated[int, read.whole(1, MOST_DAYS), "Days a finished turn is kept."] = 30
-    events: Annotated[int, read.whole(1, MOST_DAYS), "Days the events of a turn are kept."] = 30
-    task_hours: Annotated[
-        int, read.whole(1, MOST_DAYS * 24), "Hours a task can be polled after its end."
-    ] = 24
-    every: Annotated[
-        str,
-        read.span(most_days=7),
-        "How often a gateway prunes by itself; never leaves it to 'carnet prune'.",
-    ] = "1h"
-
-    @property
-    def every_seconds(self) -> int | None:
-        """The same as a number; None for never."""
-        return read.span_seconds(self.every)
-
-
 class AgentSettings(Struct, frozen=True, kw_only=True):
     """One `[agents.NAME]` section."""
 
@@ -142,7 +122,7 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         str,
         read.one_of(*KINDS, later=LATER_KINDS),
         "What answers: a Python function, an OpenAI-compatible model, a Tangle gateway, "
-        "a SAMVAD agent, the agent loop of [engine], several agents in a conversation.",
+        "a SAMVAD agent, the agent loop of [engine], several agents in a conversation or at once.",
     ] = "python"
     target: Annotated[
         str | None,
@@ -275,6 +255,25 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     max_spend: Annotated[
         int | None, read.amount(), "conversation: an amount that ends it once it is spent."
     ] = None
+    agents: Annotated[
+        tuple[str, ...] | None,
+        fanned_out(),
+        "orchestrator: who is asked at once; left out, the handles that a message begins with.",
+    ] = None
+    join: Annotated[
+        str, read.text(), "orchestrator: list, or the agent here that is given all answers."
+    ] = LIST
+    first: Annotated[
+        int | None, read.whole(1, MOST_FANNED_OUT), "orchestrator: how many answers are enough."
+    ] = None
+    branch_timeout: Annotated[
+        float | None, read.seconds(), "orchestrator: seconds that each of them may take."
+    ] = None
+    on_failure: Annotated[
+        Literal["collect", "fail"],
+        read.one_of("collect", "fail"),
+        "orchestrator: whether failures stand beside the answers, or the first ends all.",
+    ] = "collect"
     retries: Annotated[
         int,
         read.whole(0, 3),

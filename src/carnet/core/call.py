@@ -21,7 +21,17 @@ from carnet.core.messages.interrupt import PAYMENT, Answered, Interrupt, StatedR
 from carnet.core.messages.output import Output
 from carnet.core.money.amount import MICROS
 from carnet.core.people.delegation import Delegation, Freshness
-from carnet.core.people.identity import CHAT, Account, Caller, Context, Payer, Secret, Skill, Trust
+from carnet.core.people.identity import (
+    CHAT,
+    Account,
+    Caller,
+    Context,
+    Payer,
+    Secret,
+    Skill,
+    Trust,
+    owner_of,
+)
 from carnet.core.people.proof import Document, Proof
 
 FORWARD_USER: Final = "forward-user"  # the person behind the run pays for the calls it makes
@@ -217,11 +227,16 @@ class Call(Admitted, frozen=True, kw_only=True):
 
         They differ where the credential of a payer was forwarded (R45).
         """
-        actor, payer = self.caller.actor, self.payer
-        if self.is_child or actor.how != "token" or actor.domain is not None:
+        return None if self.is_child else self.person_asked(asked)
+
+    def person_asked(self, asked: Interrupt) -> str | None:
+        """The same also of a call that was made in process: who began what it is made in."""
+        caller, payer = self.caller, self.payer
+        actor = caller.origin or caller.actor
+        if actor.how != "token" or actor.domain is not None:
             return None
         is_payers = asked.kind == PAYMENT and payer.by_forwarding and payer.own_issue
-        return payer.owner if is_payers else self.caller.owner
+        return payer.owner if is_payers else owner_of(caller.person, actor.name)
 
     @property
     def place(self) -> str | None:

@@ -16,7 +16,15 @@ from typing import Final
 
 from carnet import faults
 from carnet.core.call import Call, Claim
-from carnet.core.messages.events import RECEIPT, Event, Extension, Failed, Usage, Waiting
+from carnet.core.messages.events import (
+    RECEIPT,
+    Event,
+    Extension,
+    Failed,
+    Usage,
+    Waiting,
+    joined_text,
+)
 from carnet.core.people.identity import Secret
 from carnet.core.people.proof import Proof
 from carnet.errors import CarnetError, OutcomeUnknown, ShuttingDown
@@ -210,7 +218,7 @@ class Answering:
         usage = next((event for event in events if isinstance(event, Usage)), None)
         writer = self._dialect.writer(call, self._gateway)
         if isinstance(end, Waiting):
-            status, headers, body = writer.waiting(end, usage)
+            status, headers, body = writer.waiting(end, usage, joined_text(events))
         else:
             status, headers, body = writer.refusal(end, usage)
         if call.document is not None:

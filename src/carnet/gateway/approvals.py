@@ -226,6 +226,7 @@ class Approvals:
             "options": list(asked.options),
             "schema": asked.schema,
             "arguments": arguments,
+            "without": asked.without,
             "chain": chain_of(asked, turn.agent),
             "agent": turn.agent,
             "run": turn.run,

@@ -67,8 +67,9 @@ def _grounds_of(turn: Turn, kept: bytes | None) -> Page:
 def _questions_of(turn: Turn, asked: Sequence[InterruptRecord]) -> Page:
     """What a turn waits for, who can answer it and how; and what it was answered, by whom."""
     page: Page = {}
-    if turn.state == "waiting":
-        page["waits"] = [_question(turn, each) for each in asked if each.status == "open"]
+    is_open = [_question(turn, each) for each in asked if each.status == "open"]
+    if turn.state == "waiting" or is_open:  # one that runs may ask for those that it has called
+        page["waits"] = is_open
     answered = [_answer(turn, each) for each in asked if each.status == "resolved"]
     return page | ({"answers": answered} if answered else {})
 

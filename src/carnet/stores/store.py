@@ -19,6 +19,7 @@ from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock
 from carnet.stores.calls.inbox import StoredInbox
+from carnet.stores.calls.questions import StoredQuestions
 from carnet.stores.calls.records import StoredRecords
 from carnet.stores.calls.rules import StoredRules
 from carnet.stores.calls.steps import StoredSteps
@@ -108,9 +109,9 @@ class Store:
         self._checkpoints = Checkpoints(database, self._seals)
         self.tokens, self.peers, self.people = trust.tokens, trust.peers, trust.people
         self.keys, self.pinned, self.delegations = trust.keys, trust.pinned, trust.delegations
-        self.receipts: Final = StoredReceipts(database)
         call_seal, search_rows = CallSeal(secrets), self._search_rows
         waiting = self._waiting = Interrupts(database, secrets, wait_hours=hours.waiting)
+        self.receipts, self.questions = StoredReceipts(database), StoredQuestions(database, waiting)
         callbacks = StoredCallbacks(database, call_seal)
         self.turns: Final = StoredTurns(
             database, self._watches, call_seal, waiting, callbacks, search_rows

@@ -1,5 +1,6 @@
 """Three organisations: a fan-out across two of them is left, and a run is cancelled hop by hop."""
 
+import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,16 @@ from tests.support.federation import organisation
 from tests.support.http import request
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, executions
-from tests.support.signing.signed import Line, Sender, Signed, digest, sign
+from tests.support.signing.signed import (
+    MESSAGE,
+    Line,
+    Sender,
+    Signed,
+    digest,
+    message,
+    result,
+    sign,
+)
 
 RUN = "x-tangle-runid"
 ESTABLISHED = "01"
@@ -77,6 +87,14 @@ async def spawns(visit: carnet.Visit) -> str:
     answers = await visit.fan_out(["spawns"] * 10, "again", on_failure="collect")
     codes = {answer.error.code if answer.error else answer.text for answer in answers}
     return " ".join(sorted({code for each in codes for code in each.split()}))
+
+
+async def tells(visit: carnet.Visit) -> str:
+    sender, chain, context = visit.sender, visit.chain, visit.context
+    told = [sender.address, sender.name, sender.how, sender.domain, sender.is_agent]
+    told += [visit.recipient, [str(part) for part in visit.parts]]
+    told += [[chain.hop, chain.cap, chain.hops_left, chain.is_final]]
+    return json.dumps([*told, context and [context.agent, context.host, context.verified]])
 """
 CONFIG = """
 [agents.fans]
@@ -104,6 +122,10 @@ trust = "public"
 [agents.lingers]
 kind = "python"
 target = "agents:slow"
+
+[agents.tells]
+kind = "python"
+target = "agents:tells"
 """
 
 
@@ -121,7 +143,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory, database: Databases) -> Iter
     names = ("acme", "globex", "initech")
     scene = Scene(*[organisation(folder / n, f"{n}.example", database()) for n in names])
     for gateway in scene:
-        gateway.configure(CONFIG, agents=AGENTS + FANS)
+        gateway.configure(CONFIG, agents=f"import json\n{AGENTS}{FANS}")
     acme, globex, initech = scene
     by_key(acme, globex)
     by_token(acme, initech, "--scope", "call:*", "--scope", "pay")  # and not run:cancel
@@ -379,3 +401,40 @@ def test_an_agent_that_calls_itself_ten_times_over_stops(scene: Scene) -> None:
     assert {depth for _, depth, _ in found} == {0, 1, 2, 3}
     assert {state for _, _, state in found} == {"done"}
     assert len(executions(scene.acme.folder, "spawns")) == 256
+
+
+def test_an_agent_is_told_who_sends_whom_it_is_and_where_it_stands(scene: Scene) -> None:
+    """R39: of a person, of one in the same process, of another organisation; by SAMVAD as well."""
+    acme, globex, _ = scene
+    owner = ["@owner@acme.example", "token:owner", "token", None, False]
+    to, top = "@tells@acme.example", [0, 3, 3, False]
+    said = acme.chat("hi", "tells")
+    assert json.loads(said.text) == [*owner, to, ["hi"], top, None]
+    host = [
+        ("X-Agents-Api-Caller-Agent", "source"),
+        ("X-Agents-Api-Caller-Host", "https://s.example"),
+    ]
+    chain = [("X-Agents-Api-Chain-Root", "r39"), ("X-Agents-Api-Chain-Depth", "2")]
+    *_, place, context = json.loads(acme.chat("hi", "tells", headers=[*host, *chain]).text)
+    assert (place[0], context) == (2, ["source", "https://s.example", False])  # it is claimed
+
+    relay, below = "@relay@acme.example", [1, 3, 2, False]
+    inside = json.loads(acme.chat("tells hi", "relay").text)
+    assert inside == [relay, "agent:relay", "in_process", None, True, to, ["hi"], below, None]
+    deep = [("x-tangle-forwarded-depth", "2")]
+    assert json.loads(acme.chat("tells hi", "relay", headers=deep).text)[7] == [3, 3, 0, True]
+    away = json.loads(acme.chat("@tells@globex.example hi", "relay").text)
+    by = ["peer:acme.example", "signature", "acme.example", True]
+    assert away == [relay, *by, "@tells@globex.example", ["hi"], below, None]
+
+    sender = Sender("agent://client-told")
+    globex.carnet("peers", "add", sender.identity, "--key", sender.public)
+    with Line(globex.port) as line:
+        told = {"scheme": "bearer", "token": globex.token}
+        at = {"target": f"/agents/tells{MESSAGE}", "payload": {"text": "hi"}, "auth": told}
+        reply = line.send(message(sender, "agent://tells.globex.example", **at))
+    own = json.loads(result(reply)["text"])
+    signed = [sender.identity, f"sender:{sender.identity}", "signature"]
+    assert own[:3] == signed
+    assert own[4:7] == [True, "@tells@globex.example", ["hi"]]
+    assert own[7][0] == 0

@@ -16,7 +16,17 @@ _HARNESS = "the cues of agents of the kind openai, and of those that Python func
 _LOOPS = "tests/runtime/agents/test_engine.py::"
 _CALLS = "tests/interop/engine/test_calls.py::"
 _FAN_OUT = "tests/interop/composition/test_fan_out.py::"
-_BRANCHES = "tests/runtime/visit/test_fan_out.py::"
+_BRANCHES = "tests/runtime/visit/fan_out/test_fan_out.py::"
+_ORCHESTRATOR = "tests/interop/composition/test_orchestrator.py::"
+_SURFACED = (
+    _ORCHESTRATOR + "test_what_one_asks_for_is_asked_and_answered_while_the_others_go_on",
+    _ORCHESTRATOR + "test_the_question_of_a_fan_out_within_others_is_asked_at_once_as_well",
+)
+_WITHOUT = (
+    _ORCHESTRATOR + "test_while_one_waits_the_answers_of_the_others_are_shown_and_can_do_without",
+    _ORCHESTRATOR + "test_the_others_go_on_without_also_while_they_run",
+)
+_TOLD = _FAN_OUT + "test_an_agent_is_told_who_sends_whom_it_is_and_where_it_stands"
 _EVIDENCE = "identity evidence"
 _INTERRUPTS = "tests/interop/interrupts/test_openai.py::"
 _SIBLINGS = (
@@ -32,8 +42,8 @@ ROWS = (
         (
             _ADDRESS + "test_an_address_is_read_as_it_was_written",
             _ADDRESS + "test_the_three_spellings_of_a_handle_name_one_address",
+            _TOLD,
         ),
-        due=_EVIDENCE,
     ),
     Row(
         "mentionable:trust:one-path",
@@ -202,7 +212,54 @@ ROWS = (
         (
             _FAN_OUT + "test_the_answers_of_two_organisations_become_one_reply",
             _BRANCHES + "test_answers_stand_in_the_order_of_the_list_whichever_came_first",
+            _ORCHESTRATOR
+            + "test_answers_are_listed_in_order_or_given_to_the_agent_that_joins_them",
         ),
+    ),
+    Row(
+        "mentionable:orchestrator:handles",
+        "An orchestrator asks those whom the user names first, or whom its operator listed.",
+        "003 fan-out pattern, R38",
+        (_ORCHESTRATOR + "test_answers_are_listed_in_order_or_given_to_the_agent_that_joins_them",),
+    ),
+    Row(
+        "mentionable:orchestrator:enough",
+        "As many answers as are enough, or a failure where that ends all, end the other calls.",
+        "R38",
+        (_ORCHESTRATOR + "test_enough_answers_or_a_failure_end_the_others",),
+    ),
+    Row(
+        "mentionable:orchestrator:beside",
+        "What one sibling asks for is shown while the others go on, and answered then.",
+        "003 composition rules, R38",
+        _SURFACED,
+    ),
+    Row(
+        "mentionable:orchestrator:without",
+        "The answers of the others are shown beside the question, and to go on without whoever asks "
+        "is one of its answers.",
+        "R38",
+        _WITHOUT,
+    ),
+    Row(
+        "mentionable:orchestrator:cancelled",
+        "Who leaves, or cancels the run, takes the questions along.",
+        "003 composition rules",
+        (_ORCHESTRATOR + "test_who_leaves_takes_the_question_along",),
+    ),
+    Row(
+        "mentionable:orchestrator:killed",
+        "A kill while one of them asks loses neither the question nor the answer, and calls nobody "
+        "again who has answered.",
+        "R38, F01",
+        (_ORCHESTRATOR + "test_a_kill_while_one_asks_loses_neither_question_nor_answer",),
+    ),
+    Row(
+        "mentionable:visit:told",
+        "An agent is told the sender as it was proved, its own address, the parts of what was said, "
+        "its place in the chain, and what the caller claims of itself.",
+        "003 symmetric addressing, R39",
+        (_TOLD,),
     ),
     Row(
         "mentionable:evidence:rebound",
@@ -227,6 +284,7 @@ ROWS = (
             _SIBLINGS,
             _FAN_OUT
             + "test_what_one_branch_asks_for_is_asked_while_the_answers_of_the_others_are_kept",
+            *_SURFACED,
         ),
     ),
     Row(
@@ -260,6 +318,7 @@ ROWS = (
             _INTERRUPTS + "test_a_value_and_its_schema_travel_there_and_back",
             _INTERRUPTS + "test_who_says_no_is_heard_by_the_agent_and_pays_the_price_alone",
             _SIBLINGS,
+            _ORCHESTRATOR + "test_a_payment_that_one_asks_for_is_paid_once",
         ),
     ),
 )

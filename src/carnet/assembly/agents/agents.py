@@ -11,6 +11,7 @@ from carnet.core.people.address import local_name
 from carnet.errors import ConfigInvalid
 from carnet.ports.trust.trust import Peer, Peers
 from carnet.runtime.agents.remote import Remote
+from carnet.runtime.visit.fan_out.questions import ByRule
 from carnet.runtime.visit.routing import Routing
 from carnet.runtime.wrappers.hardened import Policy, harden
 from carnet.runtime.wrappers.limited import Places
@@ -48,6 +49,11 @@ class Agents:
         return Routing(
             agents=agents, peers=peers, domain=settings.gateway.domain, reach=self._reach
         )
+
+    def answer_by(self, by_rule: ByRule) -> None:
+        """Have what is asked while turns run answered by the rules that there are."""
+        if self._parts.surface is not None:
+            self._parts.surface.by_rule = by_rule
 
     async def close(self) -> None:
         """End what is being fetched for them, and the servers that they use tools of."""

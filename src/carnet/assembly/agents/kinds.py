@@ -18,6 +18,7 @@ from carnet.assembly.agents.loop import build_loop
 from carnet.assembly.agents.peers import Elsewhere, bounds_of
 from carnet.assembly.agents.tools import ToolServers
 from carnet.config import AgentSettings, SecretRef, Settings, resolve_secret
+from carnet.config.dialogue.orchestrator import LIST
 from carnet.config.engine import read_system
 from carnet.config.file import NEEDS
 from carnet.core.call import Agent, Ask
@@ -33,6 +34,7 @@ from carnet.ports.trust.people import People
 from carnet.ports.trust.schemas import Schemas
 from carnet.runtime.agents.engine import EngineAgent
 from carnet.runtime.agents.http_engine import EngineAddress, HttpEngine, OpenStreams
+from carnet.runtime.agents.orchestrator import Orchestration
 from carnet.runtime.agents.python import Native
 from carnet.runtime.agents.remote import Provider, RemoteEndpoint
 from carnet.runtime.dialogue.hosted.conversations import (
@@ -43,6 +45,7 @@ from carnet.runtime.dialogue.hosted.conversations import (
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.samvad_request import Recipient
 from carnet.runtime.peers.signing import Stamping
+from carnet.runtime.visit.fan_out.questions import SurfacedQuestions
 from carnet.runtime.visit.loop_visit import CallsOut
 from carnet.runtime.visit.means import VisitMeans
 from carnet.wire.dialects.openai import COMPLETIONS, MODEL
@@ -62,6 +65,7 @@ class Parts(Struct, frozen=True, kw_only=True, eq=False):
     people: People | None = None  # whose names an agent loop is given
     streams: OpenStreams  # of loops elsewhere, that are being asked
     models: Mapping[str, LanguageModel] = {}  # that our own may ask
+    surface: SurfacedQuestions | None = None  # for what is asked while turns run
     servers: ToolServers = field(default_factory=ToolServers)  # that agent loops use tools of
 
     def secret(self, ref: SecretRef | None, key: str) -> Secret | None:
@@ -119,6 +123,27 @@ def _conversation(parts: Parts, name: str, agent: AgentSettings) -> Built:
     return Built(agent=ConversationAgent(conversation, _host(parts, agent)), is_detached=True)
 
 
+def _orchestrator(parts: Parts, name: str, agent: AgentSettings) -> Built:
+    """Several agents at once, which is a function like any other that calls them."""
+    del name
+    orchestration = Orchestration(
+        agents=agent.agents,
+        join=None if agent.join == LIST else agent.join,
+        first=agent.first,
+        timeout=agent.branch_timeout,
+        on_failure="collect" if agent.on_failure == "collect" else "fail_fast",
+    )
+    native = Native(
+        orchestration.__call__,
+        parts.dispatch,
+        last_depth=parts.last_depth,
+        auth_source=agent.auth_source,
+        schemas=parts.schemas,
+        means=_host(parts, agent).means,
+    )
+    return Built(agent=native, is_detached=True)
+
+
 def _host(parts: Parts, agent: AgentSettings) -> HostParts:
     """What the conversations of an agent are driven with."""
     client = parts.elsewhere.client
@@ -131,7 +156,14 @@ def _host(parts: Parts, agent: AgentSettings) -> HostParts:
         ids=client.ids,
         http=client.http,
         currency=parts.settings.ledger.currency,
-        means=VisitMeans(steps=parts.steps, progress=parts.progress, models=parts.models),
+        means=VisitMeans(
+            steps=parts.steps,
+            progress=parts.progress,
+            models=parts.models,
+            surface=parts.surface,
+            domain=parts.settings.gateway.domain,
+            people=parts.people,
+        ),
     )
 
 
@@ -229,6 +261,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "samvad": Kind(build=_samvad, needs=NEEDS["samvad"], is_remote=True),
     "engine": Kind(build=_engine, needs=NEEDS["engine"]),
     "conversation": Kind(build=_conversation, needs=NEEDS["conversation"]),
+    "orchestrator": Kind(build=_orchestrator, needs=NEEDS["orchestrator"]),
 }
 
 

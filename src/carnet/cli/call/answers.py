@@ -36,6 +36,12 @@ def denial(question: Question, token: str | None) -> str:
     return f"carnet inbox deny {question['id']}{as_whom(token)}"
 
 
+def without(question: Question, token: str | None) -> list[str]:
+    """The command that lets the others go on without whoever asks, where they can."""
+    command = f"carnet inbox deny {question['id']} --value without{as_whom(token)}"
+    return [command] if question.get("without") else []
+
+
 def as_whom(token: str | None) -> str:
     """The option that says with which token."""
     if token is None:

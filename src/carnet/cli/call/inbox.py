@@ -116,12 +116,12 @@ async def _show(invocation: Invocation, name: str, token: str | None) -> dict[st
 
 
 def _text(page: dict[str, Any], token: str | None) -> str:
-    from carnet.cli.call.answers import approvals, denial
+    from carnet.cli.call.answers import approvals, denial, without
 
     shown = page | ({"other_amount": _amount(page)} if page.get("other_amount") else {})
     lines = [f"{name.replace('_', ' ')}: {_word(value)}" for name, value in shown.items() if value]
     if page["status"] == "open":
-        lines += ["", *approvals(page, token), denial(page, token)]
+        lines += ["", *approvals(page, token), denial(page, token), *without(page, token)]
     return "\n".join(lines)
 
 

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 PAYMENT: Final = "payment"
+WITHOUT: Final = "without"  # the value of an answer that lets the others go on without the asker
 KINDS = (
     "approval",
     PAYMENT,
@@ -51,6 +52,7 @@ class Interrupt(Struct, frozen=True, kw_only=True):
     via: tuple[str, ...] = ()  # whom we called on the way to it, each by the one before
     schema: dict[str, Any] | None = None  # of the value that is asked for
     options: tuple[str, ...] = ()  # of which the value is one
+    without: bool = False  # whoever passes it on can go on without: rejected, value `WITHOUT`
     more: dict[str, Any] | None = None  # members that we do not know, as they came
 
     def __post_init__(self) -> None:
@@ -133,6 +135,11 @@ class Resolution(Struct, frozen=True, kw_only=True):
         """Whether what was asked for was granted."""
         return self.outcome == "accepted"
 
+    @property
+    def is_without(self) -> bool:
+        """Whether the others are to go on without the one that asks (R38)."""
+        return self.outcome == "rejected" and self.value == WITHOUT
+
 
 class StatedResolution(Struct, frozen=True):
     """A resolution as a request brings it, with the secret of what it answers."""
@@ -166,6 +173,15 @@ class InterruptRecord(Struct, frozen=True, kw_only=True):
     is_charged: bool = False  # a payment that is debited by this turn
     asked: int = 0  # when
     owner: str | None = None  # who answers it here; None: whoever called, or the turn above
+
+    @property
+    def answered(self) -> Answered:
+        """It with its answer, as the agent is given them."""
+        value = None if self.value is None else msgspec.json.decode(self.value)
+        resolution = Resolution(
+            outcome=self.outcome or "rejected", resolver=self.resolver, value=value
+        )
+        return Answered(self.interrupt, resolution, is_charged=self.is_charged)
 
 
 def chain_of(asked: Interrupt, agent: str) -> str:

@@ -157,6 +157,7 @@ class Caller(Struct, frozen=True, kw_only=True):
     context: Context | None = None  # what it says of itself beside that; no right follows from it
     token: str | None = None  # the number of the token that was shown: when it ends, so does this
     person: int | None = None  # whose token it is: when she ends, so does this
+    origin: Actor | None = None  # of a call made in process: who made the first of its chain here
 
     @property
     def owner(self) -> str:

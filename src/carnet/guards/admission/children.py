@@ -123,11 +123,12 @@ class Children:
                 taken, left = self._set_aside_free(allowance, target, most)
             carnet = msgspec.structs.replace(carnet, budget=left)
         actor = Actor(name=f"agent:{parent.agent}", how="in_process")
+        origin = parent.caller.origin or parent.caller.actor
         admitted = Admitted(
             agent=target.name,
             ask=ask,
             carnet=carnet,  # what a callee elsewhere receives, as it stands
-            caller=msgspec.structs.replace(parent.caller, actor=actor),
+            caller=msgspec.structs.replace(parent.caller, actor=actor, origin=origin),
             payer=payer,
             correlation=parent.correlation,
             set_aside=taken,

@@ -204,6 +204,7 @@ class TurnFinish(Struct, frozen=True, kw_only=True):
     deliveries: tuple[Delivery, ...] = ()
     tell: Tell | None = None  # of a task: more of them, to the addresses that it has then
     is_task: bool = False  # what was kept to run it is removed
+    has_asked: bool = False  # for what it has called, perhaps while it ran: that is closed
     outbound: tuple[OutboundCall, ...] = ()  # the calls out of it, by their place
     facts: str | None = None  # of a failure, as JSON
     interrupts: tuple[Interrupt, ...] = ()  # what a turn waits for that ends as waiting

@@ -115,7 +115,7 @@ class CallChain:
             secrets=written.secrets,
         )
 
-    def chain(self) -> "CallChain":
+    def call_chain(self) -> "CallChain":
         """Itself."""
         return self
 
@@ -183,7 +183,7 @@ class InboundChain(CallChain):
 class HasChain(Protocol):
     """What runs: a turn makes its chain when somebody asks for it, which is seldom."""
 
-    def chain(self) -> CallChain:
+    def call_chain(self) -> CallChain:
         """Where it stands."""
 
 
@@ -193,7 +193,7 @@ CHAIN: Final[ContextVar[HasChain | None]] = ContextVar("carnet_chain", default=N
 def current_chain() -> CallChain | None:
     """The chain of what runs here, if there is one."""
     found = CHAIN.get()
-    return None if found is None else found.chain()
+    return None if found is None else found.call_chain()
 
 
 def check_auth(auth: str | None) -> None:

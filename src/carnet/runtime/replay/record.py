@@ -29,7 +29,6 @@ from carnet.errors import InvalidRequest, OutcomeUnknown, UsageInvalid
 from carnet.ports.calls.steps import Step, Steps
 from carnet.ports.calls.turns import Turns
 from carnet.ports.world.records import JournalEntry, Records
-from carnet.runtime.turns.execution import answer_in
 from carnet.wire.dialects.openai.request import read_ask, read_messages
 from carnet.wire.grammar import json
 
@@ -191,7 +190,7 @@ async def _recorded(
         asked=asked.get(turn.n),
         events=tuple([event for data in batches for event in read_events(data)]),
         steps=tuple(await store.steps.of(turn)),
-        answers=tuple(map(answer_in, answered)),
+        answers=tuple([each.answered for each in answered]),
         outbound=tuple(outbound),
     )
 

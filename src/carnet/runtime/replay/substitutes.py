@@ -18,7 +18,7 @@ from carnet.guards.admission.children import child_request
 from carnet.ports.calls.admission import ClientCallee, ClientLeave
 from carnet.ports.calls.steps import Step
 from carnet.runtime.replay.record import RecordedRun, RecordedTurn
-from carnet.runtime.visit.callee import speaker_of
+from carnet.runtime.visit.children import speaker_of
 
 MOST_SHOWN: Final = 500  # characters of what was asked otherwise
 

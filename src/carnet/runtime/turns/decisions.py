@@ -13,6 +13,7 @@ Law 4. An answer is durable, with the turn that runs on, before it is acknowledg
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import msgspec
 
@@ -32,6 +33,7 @@ from carnet.core.sealed_call import read_sealed_call
 from carnet.errors import (
     AnsweredOtherwise,
     CarnetError,
+    InProgress,
     Internal,
     InterruptExpired,
     InterruptNotFound,
@@ -46,6 +48,8 @@ from carnet.ports.calls.turns import Answer, Claimed, Denied, TurnClaim, Turns, 
 from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.skills.answers import check_answer
 from carnet.wire.dialects.policy import MOST_SENT_BYTES, write_resolution
+
+_GOES_ON: Final = ("running", "queued")
 
 
 class Decisions:
@@ -211,6 +215,8 @@ class Decisions:
 
 def _check_same(found: InboxEntry, resolution: Resolution) -> None:
     record = found.record
+    if record.status == "expired" and found.turn.state in _GOES_ON:
+        raise InProgress(retry_after=1)  # it is about to wait, and to ask again
     if record.status != "resolved":
         raise InterruptExpired
     kept = None if record.value is None else msgspec.json.decode(record.value)

@@ -26,7 +26,7 @@ from carnet.core.messages.events import (
     Usage,
     Waiting,
 )
-from carnet.core.messages.interrupt import Answered, Interrupt, InterruptRecord, Resolution
+from carnet.core.messages.interrupt import Interrupt
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.messages.output import Output
 from carnet.core.people.proof import SECOND_US
@@ -280,13 +280,3 @@ def as_before(call: Call, names: Sequence[str]) -> Call:
         turn = carnet.child_turn(0, onward.speaker or "", call.record.key)
         onward = msgspec.structs.replace(onward, turn=turn, parent_turn=None)
     return msgspec.structs.replace(call, carnet=carnet, onward=onward)
-
-
-def answer_in(record: InterruptRecord) -> Answered:
-    """An interrupt that was answered, as the agent is given it."""
-    value = None if record.value is None else msgspec.json.decode(record.value)
-    return Answered(
-        record.interrupt,
-        Resolution(outcome=record.outcome or "rejected", resolver=record.resolver, value=value),
-        is_charged=record.is_charged,
-    )

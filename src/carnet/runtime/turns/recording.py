@@ -284,6 +284,7 @@ class Recording(Grown):
                 uses=self._uses(tokens, is_over=state != "waiting") if has_quota else (),
                 tell=None if call.task is None else self._tell_of(batch, end, tokens, debits),
                 is_task=call.task is not None,
+                has_asked=self.has_below and state != "waiting",
                 outbound=tuple(self._outbound),
                 facts=self.words,
                 **(self._waits(end, debits, batch, encoded) if type(end) is Waiting else {}),

@@ -46,7 +46,6 @@ from carnet.runtime.turns.execution import (
     STOP_SECONDS,
     ByRule,
     Execution,
-    answer_in,
     as_before,
     ask_rules,
     listen,
@@ -255,8 +254,7 @@ class TurnRunner:
         on_left = self._on_left if call.target.on_disconnect == "cancel" else None
         running = Execution(call, on_left)
         self._running[call.record.n] = running
-        has_waited = call.record.fence != call.record.attempt
-        run = self._run_on if has_waited else self._run
+        run = self._run if call.record.fence == call.record.attempt == 1 else self._run_on
         running.task = asyncio.get_running_loop().create_task(run(running, call, end))
         return running
 
@@ -315,12 +313,14 @@ class TurnRunner:
                 broadcast.publish((Usage(), Failed.of(OutcomeUnknown())), last=True)
 
     async def _run_on(self, running: Execution, call: Call, given: Failed | None) -> None:
-        """Run a turn that has waited for an answer, with what it was answered."""
+        """Run a turn that has asked, perhaps, and was answered: with what it was answered."""
         try:
-            asked = [one for one in await self._turns.interrupts(call.record) if one.outcome]
+            asked = await self._turns.interrupts(call.record)
             before = agreed(call.resolved)  # where a rule has answered, and it runs on at once
-            call = msgspec.structs.replace(call, resolved=tuple(map(answer_in, asked)))
-            call = as_before(call, await self._turns.calls_out(call.record))
+            resolved = tuple([one.answered for one in asked if one.outcome])
+            call = msgspec.structs.replace(call, resolved=resolved)
+            if call.record.fence != call.record.attempt:  # it has waited
+                call = as_before(call, await self._turns.calls_out(call.record))
             if call.allowance is not None and call.document is not None and call.task is None:
                 # The document has room for what was agreed to, which is no other call's to spend;
                 # what is left of a budget that was kept with the call has none.

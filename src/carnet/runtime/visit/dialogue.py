@@ -6,15 +6,13 @@ Law 2. It inherits run, payer, budget and deadline, and those who take part are 
 Law 3. What somebody in it asks for, this turn asks for.
 """
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from carnet.core.call import Call
 from carnet.core.messages.events import Waiting
 from carnet.core.messages.output import Output
 from carnet.errors import Cancelled
-from carnet.runtime.visit.callee import ChildCalls
-from carnet.runtime.visit.fan_out import CallingVisit
+from carnet.runtime.visit.fan_out.calls import CallingVisit
 from carnet.runtime.visit.interrupts import Paused
 from carnet.runtime.visit.means import VisitMeans
 
@@ -30,11 +28,6 @@ class ConversingVisit(CallingVisit):
     _call: Call
     _out: Output
     _means: VisitMeans
-
-    @cached_property
-    def _children(self) -> ChildCalls:
-        """The places of its calls."""
-        raise NotImplementedError
 
     def conversation(
         self, participants: Any, /, **options: Any

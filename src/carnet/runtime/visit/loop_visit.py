@@ -29,7 +29,7 @@ from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import FORWARD_USER
 from carnet.ports.engine.calls import AgentAsk, CalleeWaits
 from carnet.runtime.chain.turn_chain import TurnChain
-from carnet.runtime.visit.callee import scoped_ordinal
+from carnet.runtime.visit.children import scoped_ordinal
 from carnet.runtime.visit.interrupts import Paused
 from carnet.runtime.visit.visit import Visit
 from carnet.wire.dialects.openai.request import write_message

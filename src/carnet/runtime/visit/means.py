@@ -9,8 +9,10 @@ from carnet.core.call import Call
 from carnet.core.dialogue.events import ConversationResult
 from carnet.core.messages.events import Waiting
 from carnet.core.messages.output import Output
+from carnet.ports.calls.questions import Surface
 from carnet.ports.calls.steps import Progress, Steps
 from carnet.ports.engine.model import LanguageModel
+from carnet.ports.trust.people import People
 from carnet.runtime.threads import Threads
 
 
@@ -31,6 +33,9 @@ class VisitMeans(Struct, frozen=True, kw_only=True, eq=False):
     threads: Threads | None = None
     models: Mapping[str, LanguageModel] = {}
     converses: Converses | None = None
+    surface: Surface | None = None  # None: questions are shown when its turn waits
+    domain: str = ""  # ours; empty: agents have names alone
+    people: People | None = None  # whose addresses it is told
 
 
 NO_MEANS: Final = VisitMeans()

@@ -16,8 +16,10 @@ from typing import Any, Final
 
 from carnet.core.call import Ask, Call
 from carnet.core.chain.carnet import Carnet
+from carnet.core.chain.chain import Chain
 from carnet.core.messages.events import (
     RESULT,
+    DataPart,
     Done,
     Event,
     Extension,
@@ -25,20 +27,23 @@ from carnet.core.messages.events import (
     File,
     Link,
     Message,
+    Part,
     Usage,
     Waiting,
 )
 from carnet.core.messages.output import Output
 from carnet.core.messages.parameters import Parameters, Tool, read_parameters
-from carnet.core.people.address import check_name
+from carnet.core.people.address import check_name, handle_of
 from carnet.core.people.delegation import Delegation
-from carnet.core.people.identity import Caller
+from carnet.core.people.identity import Caller, Context
+from carnet.core.people.sender import Sender, sender_of
 from carnet.errors import Cancelled, Refused
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import AGENT_OWNED, FORWARD_USER
 from carnet.runtime.chain.turn_chain import ThreadedOutput, TurnChain
 from carnet.runtime.stream import closing
-from carnet.runtime.visit.callee import Callee, ChildCall, ChildCalls
+from carnet.runtime.visit.callee import Callee
+from carnet.runtime.visit.children import ChildCall, ChildCalls
 from carnet.runtime.visit.dialogue import ConversingVisit
 from carnet.runtime.visit.interrupts import TurnQuestions
 from carnet.runtime.visit.means import NO_MEANS, VisitMeans
@@ -88,11 +93,6 @@ class Visit(ConversingVisit):
         return ChildCalls(self._call.carnet, self._call.record.key)
 
     @property
-    def call(self) -> Call:
-        """The admitted call."""
-        return self._call
-
-    @property
     def carnet(self) -> Carnet:
         """Its travel document."""
         return self._call.carnet
@@ -116,6 +116,40 @@ class Visit(ConversingVisit):
     def files(self) -> tuple[File, ...]:
         """The files beside it."""
         return self._call.ask.spoken.files
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """All of what was said last, or what was given to the skill that was asked for."""
+        ask = self._call.ask
+        if ask.skill is not None and ask.payload is not None and not ask.messages:
+            return (DataPart(ask.payload),)
+        return ask.spoken.parts
+
+    @property
+    def sender(self) -> Sender:
+        """Who has sent it, as far as that was proved: `sender.address`, `sender.how`."""
+        caller, means = self._call.caller, self._means
+        person = None
+        if caller.person is not None and means.people is not None and caller.standing is None:
+            found = means.people.numbered(caller.person)
+            person = None if found is None else found.handle(means.domain)
+        return sender_of(caller, self.carnet.path, domain=means.domain, person=person)
+
+    @property
+    def recipient(self) -> str:
+        """Whom it was sent to: our own address, as others call us."""
+        name, domain = self._call.agent, self._means.domain
+        return (handle_of(name, domain) if domain else None) or name
+
+    @property
+    def chain(self) -> Chain:
+        """Where it stands in its chain: `hop`, `cap`, `hops_left`, `is_final`."""
+        return Chain(hop=self.carnet.depth, cap=self.carnet.bound(self._last_depth))
+
+    @property
+    def context(self) -> Context | None:
+        """What its caller says of itself, if it does: claimed, unless `context.verified`."""
+        return self._call.caller.context
 
     @property
     def parameters(self) -> Parameters:
@@ -324,7 +358,7 @@ class Visit(ConversingVisit):
             return
         self._out.usage(Usage(int(tokens_in), int(tokens_out)))
 
-    def chain(self) -> TurnChain:
+    def call_chain(self) -> TurnChain:
         """What goes on with this turn that its code calls by itself, as with `carnet.connect`."""
         return self._chain
 

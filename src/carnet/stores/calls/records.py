@@ -33,6 +33,7 @@ from carnet.stores.turn.row import ACCEPTED, EVENTS, SELECT_TURN, asked_in, grou
 
 SLICE: Final = 200  # runs that one query looks at
 MOST_SLICES: Final = 20  # of one page; then it ends before it is full
+AT_A_TIME: Final = 500  # turns whose questions one query looks for
 RUNS_AT_A_TIME: Final = 20  # whose turns one query reads
 
 _RUN = "SELECT n, id, issuer, account, cost, started FROM run"
@@ -42,6 +43,7 @@ _BY: Final = ("correlation", "code", "actor", "agent")  # what search rows are i
 # Compared so, a column cannot be looked up: the index of it names the turns of everybody.
 _LIKE = "SELECT DISTINCT s.run FROM turn_seen s WHERE s.run IN ({}) AND "
 _OF_RUNS = "SELECT n, issuer, account, started FROM run WHERE n IN ({})"
+_ASKING = "SELECT DISTINCT turn FROM interrupt WHERE turn IN ({}) ORDER BY turn"
 _LEDGER = "SELECT n, at, run, turn, issuer, account, credit, amount FROM ledger"
 
 
@@ -244,10 +246,10 @@ class StoredRecords:
     async def questions(self, turns: Sequence[Turn]) -> dict[int, Sequence[InterruptRecord]]:
         """What these turns wait for or were answered, by the turn's number; without its secret."""
         found: dict[int, Sequence[InterruptRecord]] = {}
-        for turn in turns:
-            if turn.state == "waiting" or turn.fence != turn.attempt:  # raised by each answer
-                asked = await self._interrupts.of(turn.n)
-                found[turn.n] = [self._shown(each) for each in asked]
+        for at in range(0, len(turns), AT_A_TIME):
+            some = [turn.n for turn in turns[at : at + AT_A_TIME]]
+            for (n,) in await self._database.fetch(_ASKING.format(marks(len(some))), some):
+                found[n] = [self._shown(each) for each in await self._interrupts.of(n)]
         return found
 
     def _shown(self, record: InterruptRecord) -> InterruptRecord:

@@ -7,6 +7,8 @@ Law 2. What a turn below has to reserve for the same answer is looked at as well
        account pays: an answer that would fail there is refused here, and the question stays open.
 Law 3. A turn that runs on as a task waits as far behind the first as its payer has turns waiting at
        that agent, and keeps its place among those of its caller that wait until it has ended (A88).
+Law 4. What a turn asks for while it runs is answered without running it on: the answer stands with
+       the question, and the turn takes it.
 """
 
 from collections.abc import Sequence
@@ -23,6 +25,7 @@ from carnet.stores.turn.sealed_calls import WaitingRows
 MOST_COUNTED: Final = 10_000  # turns of one payer that wait at one agent; the next are last too
 QUEUED: Final = begins("queued")
 _RESUMED: Final[TurnState] = "running"
+_ASKING: Final[frozenset[TurnState]] = frozenset({"running", "queued"})
 _RESOLVED: Final = b'{"attempt":%d,"resolved":true}'
 _QUOTA, _HOLDS, _AGENT = place("purse"), place("holds"), place("agent")
 
@@ -80,8 +83,9 @@ class AnswerRules:
         turn = read_turn(row)
         still = [p for p in self.pending if p[0] == turn.n and p[3] == "open"]
         meant = [p for p in still if is_meant(p, answer, claim.now)]
-        if turn.state != "waiting" or len(meant) != 1:  # of two that share a secret, neither
-            return Denied("resolution")
+        is_asking = turn.state in _ASKING
+        if not (is_asking or turn.state == "waiting") or len(meant) != 1:
+            return Denied("resolution")  # of two that share a secret, neither
         agreed = meant[0][5] if answer.outcome == "accepted" else 0
         held = sum(h[1] for h in read_holds(row[_HOLDS]) if h[0] == row[_QUOTA])
         own = max(held - self._agreed(turn.n, meant[0][7]), 0) if len(still) == 1 else 0
@@ -92,6 +96,8 @@ class AnswerRules:
             return short
         what = (claim.now, answer.resolver, answer.outcome, answer.value)
         self.resolved.append((*what, turn.n, meant[0][1]))
+        if is_asking:  # it takes it when it looks
+            return Known(turn)
         if len(still) > 1:
             if agreed and claim.admitted.payer.limit is not None:
                 self.holding.append((with_money(row[_HOLDS], row[_QUOTA], agreed), turn.n))

@@ -174,7 +174,8 @@ class FinishRules:
             cost = whole_cost(debited, finish.children_cost, before)
         # Of a turn that has waited, the fence was raised once more often than the attempt.
         has_waited = turn.fence != turn.attempt or state == "waiting"
-        if has_waited or finish.uses or finish.deliveries or finish.is_task or finish.outbound:
+        is_kept = finish.is_task or finish.has_asked  # what runs it on, or would have
+        if has_waited or finish.uses or finish.deliveries or is_kept or finish.outbound:
             self._tell(finish, cost, has_waited=has_waited)
         if finish.state == "waiting":
             return self._wait(finish, cost, self.run_costs[run], [quota, kept, 0, 0])
@@ -237,7 +238,10 @@ class FinishRules:
         """What few ends have: quotas, deliveries, calls out, what was kept to run it."""
         for call in finish.outbound:
             self.outbound.append(outbound_row(finish.turn, call))
-        if (finish.is_task or has_waited) and finish.state != "waiting":
+        if finish.has_asked or finish.state == "unknown":  # nobody takes the answers any more
+            self.closed.append(finish.turn.n)
+        is_kept = finish.is_task or finish.has_asked or has_waited
+        if is_kept and finish.state != "waiting":
             self.tasks.append((finish.now, finish.turn.n))
         if has_waited and finish.state == "failed" and not finish.retryable and not cost:
             self.refunds.append((finish.turn.n, ""))

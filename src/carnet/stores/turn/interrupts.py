@@ -20,12 +20,14 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from carnet.core.call import WAITS
+from carnet.core.chain.turn import Turn
 from carnet.core.messages.interrupt import (
     Interrupt,
     InterruptRecord,
     check_together,
     hash_state,
 )
+from carnet.ports.calls.questions import Asking
 from carnet.ports.calls.turns import Answer, TurnClaim, TurnFinish
 from carnet.stores.database import Database, Row
 from carnet.stores.secrets.seal import Seal, Unsealable
@@ -53,10 +55,16 @@ ASK_AGAIN: Final = (
     + "".join(f"{name} = excluded.{name}, " for name in COLUMNS if name not in _NAMED)
     + UNANSWERED
 )
+# Of a turn that runs: the same question, with the same secret, keeps the answer that it has.
+_ASK_EARLY: Final = (
+    f"{ASK_AGAIN} WHERE interrupt.status <> 'resolved'"
+    " OR interrupt.state_hash <> excluded.state_hash"
+)
 INSERT: Final = (
     f"INSERT INTO interrupt ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
     f" {ASK_AGAIN}"
 )
+INSERT_EARLY: Final = INSERT.replace(ASK_AGAIN, _ASK_EARLY)
 RESOLVE: Final = (
     "UPDATE interrupt SET status = 'resolved', resolved = ?, resolver = ?, outcome = ?,"
     " value_sealed = ? WHERE turn = ? AND id = ? AND status || '' = 'open'"
@@ -100,7 +108,14 @@ _BY_STATE: Final = (
 
 _holds: Final = msgspec.json.Decoder(list[Hold])
 _data: Final = msgspec.json.Decoder(dict[str, Any])
-_IN_DATA: Final = ("expires_at", "via", "schema", "options", "more")  # members of an interrupt
+_IN_DATA: Final = (
+    "expires_at",
+    "via",
+    "schema",
+    "options",
+    "without",
+    "more",
+)  # members of an interrupt
 
 
 def read_holds(text: str | None) -> list[Hold]:
@@ -198,17 +213,38 @@ class Interrupts:
         return WaitingFinish(**given, rows=rows, key_id=self._key_id, most=self.per_caller)
 
     def _row(self, finish: TurnFinish, place: int) -> Row:
-        asked = finish.interrupts[place]
-        turn, account = finish.turn, finish.payer.account
+        asked, account = finish.interrupts[place], finish.payer.account
         is_charged = asked.origin is None or finish.charges_all
         payer = (account.issuer, account.id) if is_charged else (None, None)
+        times = (finish.now, _until(asked, finish.waits_until))
+        owner = finish.owners[place] if finish.owners else None
+        return (*self._columns(asked, finish.turn, place), *payer, "open", *times, owner)
+
+    def _columns(self, asked: Interrupt, turn: Turn, place: int) -> Row:
+        """What a row says of the question itself."""
         return (
             *(asked.id, turn.n, place, asked.kind, asked.origin, asked.message, _write_data(asked)),
             *(asked.amount, asked.currency, asked.url, asked.retry_after),
             *(hash_state(asked.state), self._seal.seal(asked.state, label=_label(asked.id))),
-            *(self._key_id, *payer, "open", finish.now, _until(asked, finish.waits_until)),
-            finish.owners[place] if finish.owners else None,
+            self._key_id,
         )
+
+    def early(self, asking: Asking) -> tuple[list[Row], Row]:
+        """What a turn asks for while it runs, and the call that it is, as they are stored.
+
+        None of it is debited by this turn: it is asked for by those that it has called.
+        """
+        check_together(asking.interrupts)
+        most = asking.now + self.wait_hours * HOUR
+        rows = [
+            (
+                *(*self._columns(asked, asking.turn, place), None, None, "open", asking.now),
+                *(_until(asked, most), asking.owners[place]),
+            )
+            for place, asked in enumerate(asking.interrupts)
+        ]
+        sealed = self._seal.seal_bytes(asking.call_bytes, label=call_label(asking.turn.key))
+        return rows, (asking.turn.n, head_of(()) + sealed, self._key_id)
 
     def seal_answer(self, answer: Answer) -> SealedAnswer:
         """An answer, as it is stored."""

@@ -78,7 +78,7 @@ _RESOLUTION: Final = re.compile(
 _KNOWN: Final = frozenset(
     {
         *("id", "state", "kind", "message", "amount", "currency", "url"),
-        *("retry_after", "expires_at", "origin", "schema", "options"),
+        *("retry_after", "expires_at", "origin", "schema", "options", "without"),
     }
 )
 _WIDE: Final = ("id", "state", "kind", "message", "amount", "currency", "url", "expires_at")
@@ -123,6 +123,7 @@ def interrupt_object(asked: Interrupt) -> dict[str, Any]:
         "origin": asked.origin,
         "schema": asked.schema,
         "options": list(asked.options) or None,
+        "without": asked.without or None,
     }
     known = {name: value for name, value in given.items() if value is not None}
     return known | {name: value for name, value in (asked.more or {}).items() if name not in known}
@@ -276,6 +277,7 @@ def _read_one(entry: dict[str, Any], place: int, currency: str) -> Interrupt | N
         origin=_text(entry.get("origin"), _VISIBLE),
         schema=schema if isinstance(schema, dict) else None,
         options=_read_options(entry.get("options")),
+        without=entry.get("without") is True,
         more={name: entry[name] for name in entry if name not in _KNOWN} | more or None,
     )
     return _kept(asked)

@@ -56,7 +56,7 @@ from carnet.runtime.dialogue.parts import DialogueParts, is_over
 from carnet.runtime.dialogue.place import DialoguePlace
 from carnet.runtime.dialogue.run import DialogueRun, tell_turns
 from carnet.runtime.threads import Threads
-from carnet.runtime.visit.callee import scoped_ordinal
+from carnet.runtime.visit.children import scoped_ordinal
 from carnet.runtime.visit.interrupts import Paused, TurnQuestions
 from carnet.runtime.visit.loop_visit import CallsOut
 from carnet.runtime.visit.means import VisitMeans

@@ -161,14 +161,15 @@ class ChatWriter:
         )
         return Reply(status, [*self.headers(stream=False)[:-1], *_raw(headers)], body)
 
-    def waiting(self, waiting: Waiting, usage: Usage | None, /) -> Reply:
-        """An error object with what the turn waits for."""
+    def waiting(self, waiting: Waiting, usage: Usage | None, said: str, /) -> Reply:
+        """An error object with what the turn waits for, beside what was said so far."""
         call = self._call
         status, headers, body = write_waiting(
             addressed(waiting, call.agent, self._domain),
             run=call.carnet.run,
             usage=usage,
             currency=self._currency,
+            said=said,
         )
         return Reply(status, [*self.headers(stream=False)[:-1], *_raw(headers)], body)
 

@@ -13,7 +13,7 @@ from carnet.core.messages.interrupt import Interrupt
 from carnet.errors import AgentFailed, Cancelled, LoopDetected, ProviderTimeout
 from carnet.ports.calls.admission import ClientLeave
 from carnet.runtime.agents.python import Native
-from carnet.runtime.visit.fan_out import MOST_BRANCHES
+from carnet.runtime.visit.fan_out.branch import MOST_BRANCHES
 from carnet.testing.wait import until_so
 from tests.runtime.scene import collect, fail, make_call
 

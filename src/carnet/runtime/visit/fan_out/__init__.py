@@ -1,0 +1,1 @@
+"""Several agents called at once out of one turn."""

@@ -1,0 +1,41 @@
+"""Whom a message names first, and what is told of the answers."""
+
+import pytest
+
+from carnet.core.messages.events import Link, Message
+from carnet.errors import AgentFailed, Cancelled, Declined, InvalidRequest
+from carnet.runtime.agents.orchestrator import addressed, listed
+from carnet.runtime.visit.fan_out.branch import BranchAnswer
+
+
+def test_the_handles_that_a_message_begins_with_are_asked_the_rest() -> None:
+    before = [Message.user("hello"), Message.assistant("yes?")]
+    text = " @a@x.example,  acct:b@y.example: agent://z.example @a@x.example find  @c@x.example"
+    picture = Link("https://x.example/a.png")
+    agents, said = addressed([*before, Message("user", (picture, text))])
+    assert agents == ("@a@x.example", "@b@y.example", "agent://z.example")
+    assert said == [*before, Message("user", (picture, "find  @c@x.example"))]
+
+
+@pytest.mark.parametrize("text", ["", "find it", "@a find it", "@a@localhost x", "@a@x.example "])
+def test_without_a_handle_or_a_question_nobody_is_asked(text: str) -> None:
+    with pytest.raises(InvalidRequest):
+        addressed([Message.user(text)])
+    with pytest.raises(InvalidRequest):
+        addressed([Message("user", (Link("https://x.example"),))])
+
+
+def test_every_answer_stands_behind_its_address_and_nobody_is_told_of_who_was_not_needed() -> None:
+    answers = [
+        BranchAnswer(place=0, to="a", state="done", text="yes"),
+        BranchAnswer(place=1, to="b", state="failed", error=AgentFailed("at /etc")),
+        BranchAnswer(place=2, to="c", state="cancelled", error=Declined()),
+        BranchAnswer(place=3, to="d", state="cancelled", error=Cancelled()),
+        BranchAnswer(place=4, to="e", state="cancelled", error=Cancelled()),
+    ]
+    assert listed(answers, [4]).split("\n\n") == [
+        "a:\nyes",
+        "b has failed: The agent failed while answering. (agent_failed)",
+        "c was left out.",
+        "e asks for something first.",
+    ]
