@@ -376,6 +376,7 @@ def test_nothing_arrived_is_the_beginning_of_a_run() -> None:
         "inbound_depth": 0,
         "parent_turn_id": None,
         "propagated_headers": {},
+        "caller": None,
     }
     names = (
         *(carnet.FORWARDED_AUTHORIZATION, carnet.FORWARDED_DEPTH, carnet.RUN_ID),
