@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from carnet.telemetry import undeclared
-from tests import ordering
+from tests import bytecode, ordering
+from tests.bytecode import pytest_collection
 from tests.ordering import pytest_collection_modifyitems, pytest_configure
 from tests.support import memory
 from tests.support.organisation import ended_with_it
@@ -22,7 +23,13 @@ from tests.support.organisation import ended_with_it
 if TYPE_CHECKING:
     from tests.stores.support import servers
 
-__all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configure", "server"]
+__all__ = [
+    "pytest_addoption",
+    "pytest_collection",
+    "pytest_collection_modifyitems",
+    "pytest_configure",
+    "server",
+]
 
 # The same examples on every run, and no verdict by the wall clock: a failure here is a fact about
 # the code. `pytest --hypothesis-profile=explore` looks further.
@@ -33,6 +40,7 @@ settings.register_profile("explore", deadline=None, max_examples=2000)
 settings.load_profile("carnet")
 
 memory.use()
+bytecode.keep()
 
 # A shell makes what it starts in the background deaf to Ctrl-C, and so would be the commands that
 # tests start and interrupt.

@@ -5,6 +5,7 @@ import io
 import json
 import logging
 import sys
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from carnet.telemetry import (
     redact,
     start_logging,
 )
+from carnet.testing.wait import until
 from tests.architecture.tree import PACKAGE, name_of, parsed
 
 
@@ -205,6 +207,23 @@ def test_a_sink_writes_lines_and_survives_a_closed_stream() -> None:
     broken.emit(logging.LogRecord("x", logging.INFO, __file__, 1, "two", None, None))
     broken.close()
     assert broken.dropped == 1
+
+
+def test_a_line_wakes_a_sink_that_had_nothing_to_write() -> None:
+    written: SimpleQueue[str] = SimpleQueue()
+
+    class Stream(io.StringIO):
+        def write(self, text: str) -> int:
+            written.put(text)
+            return len(text)
+
+    sink = LogSink(Stream())
+    sink.setFormatter(JsonLines())
+    for word in ("one", "two"):
+        until(lambda: sink.is_resting)
+        sink.emit(logging.LogRecord("x", logging.INFO, __file__, 1, word, None, None))
+        assert json.loads(written.get())["message"] == word
+    sink.close()
 
 
 def test_metrics_count_calls_by_agent_and_state() -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import accumulate
+from queue import SimpleQueue
 from typing import Any, ClassVar
 
 import msgspec
@@ -29,8 +30,7 @@ from prometheus_client.registry import Collector
 MOST_VALUE = 1024
 MOST_DETAIL = 4096  # an exception with its traceback; a line is then 8 KiB at the most
 MOST_WAITING = 10_000
-WRITE_SECONDS = 0.05  # between two looks for lines, while there are some
-IDLE_SECONDS = 0.2  # and while there are none: a line is at most so late
+WRITE_SECONDS = 0.05  # between two looks for lines, while there are some: none is later than that
 
 FIELDS = (
     "client",
@@ -201,6 +201,8 @@ class LogSink(logging.Handler):
         self._stream = stream or sys.stdout
         self._lines: deque[logging.LogRecord | CallNote] = deque()
         self._ending = threading.Event()
+        self._bell: SimpleQueue[None] = SimpleQueue()  # a signal may log in the midst of a put
+        self.is_resting = False  # the writer, until a line arrives
         self.dropped = 0
         self._thread = threading.Thread(target=self._write, name="carnet-log", daemon=True)
         self._thread.start()
@@ -211,18 +213,24 @@ class LogSink(logging.Handler):
             self.dropped += 1
             return
         self._lines.append(record)
+        if self.is_resting:
+            self.is_resting = False
+            self._bell.put(None)
 
     def _write(self) -> None:
         # Woken by the clock and not by each line: a thread that is woken takes the interpreter
-        # from the event loop, which costs more than the line.
-        pause = WRITE_SECONDS
-        while not self._ending.wait(pause) or self._lines:
-            pause = WRITE_SECONDS if self._lines else IDLE_SECONDS
+        # from the event loop, which costs more than the line. The first one after a rest wakes it.
+        while not self._ending.wait(WRITE_SECONDS) or self._lines:
             batch: list[str] = []
             while self._lines and len(batch) < MOST_WAITING:
                 batch.append(self._format(self._lines.popleft()))
             if batch:
                 self._put("\n".join(batch) + "\n")
+                continue
+            self.is_resting = True
+            if not self._lines and not self._ending.is_set():  # who came before that rang no bell
+                self._bell.get()
+            self.is_resting = False
 
     def _format(self, record: logging.LogRecord | CallNote) -> str:
         try:
@@ -249,6 +257,7 @@ class LogSink(logging.Handler):
         if self in _sinks:
             _sinks.remove(self)
         self._ending.set()
+        self._bell.put(None)
         self._thread.join(timeout=2.0)
         super().close()
 

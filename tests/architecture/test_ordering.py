@@ -3,6 +3,7 @@
 import json
 
 from tests.architecture.tree import ROOT
+from tests.bytecode import modules_below, turned
 from tests.ordering import KEPT, file_of, in_order, written
 
 
@@ -27,3 +28,16 @@ def test_the_table_is_written_with_the_longest_first() -> None:
 
 def test_the_table_names_no_file_that_is_gone() -> None:
     assert [file for file in json.loads(KEPT.read_text()) if not (ROOT / file).exists()] == []
+
+
+def test_each_worker_begins_with_another_share_and_none_leaves_a_file_out() -> None:
+    files = ["a", "b", "c", "d", "e"]
+    orders = [turned(files, number, 3) for number in range(3)]
+    assert [order[0] for order in orders] == ["a", "b", "d"]
+    assert [sorted(order) for order in orders] == [files] * 3
+
+
+def test_the_modules_of_a_file_and_of_a_folder_are_named() -> None:
+    here = "tests.architecture.test_ordering"
+    assert modules_below([ROOT / "tests/architecture/test_ordering.py"]) == [here]
+    assert here in modules_below([ROOT / "tests/architecture"])

@@ -25,15 +25,14 @@ def store_of(gateway: Organisation) -> str:
 
 
 def name_store(gateway: Organisation, url: str) -> None:
-    """Give it another store, as its operator would: in its file. The layout is not made."""
+    """Give it another store, as its operator would: in its file."""
     config = gateway.folder / "carnet.toml"
     config.write_text(_URL.sub(lambda _: f'url = "{url}"', config.read_text(), count=1))
 
 
 def move_to(gateway: Organisation, url: str) -> None:
-    """Give it a new database: make the layout there, and a first token."""
+    """Give it a new database, which has the layout, and a first token there."""
     name_store(gateway, url)
-    gateway.carnet("migrate")
     (gateway.folder / "var" / "starter.token").unlink()
     gateway.carnet("init", ".", "--quiet")
     gateway.token = (gateway.folder / "var" / "starter.token").read_text().strip()

@@ -76,6 +76,8 @@ async def streaming(house: House) -> AsyncIterator[list[bytes]]:
 
 async def test_body_head_and_claim_end_before_an_answer_is_open(tmp_path: Path) -> None:
     (tmp_path / "silent_agents.py").write_text(AGENT)
+    gc.collect()
+    gc.freeze()  # what other tests have left is not looked through: a million objects, twice
     async with housed(tmp_path, CONFIG) as house:
         before = alive()
         async with streaming(house):

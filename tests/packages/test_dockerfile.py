@@ -129,7 +129,7 @@ def test_the_install_lines_make_an_environment_whose_gateway_is_healthy(
 def test_a_gateway_of_the_image_makes_the_layout_of_an_empty_postgres_and_serves(
     image: Path, tmp_path: Path, server: servers.Server
 ) -> None:
-    gateway = InImage(image, tmp_path, store=server.create())
+    gateway = InImage(image, tmp_path, store=server.empty())
     gateway.start()
     try:
         check_health(gateway)

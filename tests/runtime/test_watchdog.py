@@ -2,12 +2,16 @@
 
 import asyncio
 import gc
+import inspect
 import logging
+import sys
+import threading
 import time
 
 import pytest
+import uvloop
 
-from carnet.runtime.watchdog import BEAT_SECONDS, HELD_SECONDS, Watchdog
+from carnet.runtime.watchdog import BEAT_SECONDS, HELD_SECONDS, Watchdog, runner_of
 
 
 def work(seconds: float) -> None:
@@ -48,3 +52,23 @@ async def test_nothing_is_left_of_it() -> None:
     with Watchdog(lambda _: None):
         assert len(gc.callbacks) == len(before) + 1
     assert gc.callbacks == before
+
+
+def test_a_loop_that_waits_shows_what_runs_it_and_nothing_else() -> None:
+    loop, thread = uvloop.new_event_loop(), threading.get_ident()
+
+    def look(runner: object) -> None:
+        while sys._current_frames()[thread].f_code is not runner:  # noqa: SLF001  as it looks
+            time.sleep(0)  # until the loop has gone to rest
+
+    async def rest() -> None:
+        runner = runner_of(inspect.currentframe())
+        assert runner is run.__code__
+        await asyncio.to_thread(look, runner)
+
+    def run() -> None:
+        loop.run_until_complete(rest())
+
+    run()
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()

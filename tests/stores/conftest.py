@@ -24,7 +24,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def empty(server: servers.Server) -> Iterator[str]:
     """A database without a layout."""
-    url = server.create()
+    url = server.empty()
     yield url
     server.drop(url)
 

@@ -42,7 +42,7 @@ def restored(folder: Path, store: str, server: servers.Server, hooks: Hooks) -> 
     settings = hooks.named_in((HERE / "carnet.toml").read_text())
     rows = hooks.named_in((HERE / f"{store}.sql").read_text())
     if store == "postgres":
-        url = server.create()
+        url = server.empty()
         servers.run(url, rows)
         settings = settings.replace("sqlite:var/carnet.db", url)
     else:

@@ -45,7 +45,6 @@ from carnet.telemetry import start_logging
 logger = logging.getLogger("carnet.serve")
 
 STORE_FAILED = 5  # our fault, in the words of the command line
-LOOK_SECONDS = 0.5
 # Containers made and not yet freed before the collector looks for cycles. The hot path makes none;
 # with Python's 700 the looking was an eighth of a hop.
 COLLECT_AFTER = (20_000, 20, 100)
@@ -286,8 +285,7 @@ def _hung_up() -> Iterator[list[Callable[[], object]]]:
 
 async def _stop_when_broken(server: Server, gateway: RunningGateway, process: Process) -> None:
     """Stop when a commit has failed: what was written is unknown until the store is opened anew."""
-    while not gateway.store.is_broken():  # noqa: ASYNC110  the writer's thread sets no event
-        await asyncio.sleep(LOOK_SECONDS)
+    await gateway.store.until_broken()
     logger.critical("the store failed while committing; stopping so that a restart recovers it")
     process.drained()
     server.should_exit = True

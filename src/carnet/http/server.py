@@ -27,9 +27,7 @@ Drain = Callable[[], Awaitable[None]]
 
 BACKLOG = 2048  # connections that wait to be accepted
 KEEP_ALIVE_SECONDS = 30  # of a connection between two requests
-TICK_SECONDS = 0.1  # how often uvicorn calls `on_tick`
 OTHER_FILES = 128  # what a gateway opens beside its callers' connections: store, peers, log
-TICKS_A_SWEEP = round(SWEEP_SECONDS / TICK_SECONDS)
 
 
 class Server(uvicorn.Server):
@@ -49,6 +47,7 @@ class Server(uvicorn.Server):
         `on_stop` is told of every signal to stop, in the midst of whatever runs then; without it
         signals are another's, and `should_exit` stops it.
         """
+        self._exiting = asyncio.Event()
         super().__init__(config)
         self._sockets = sockets
         self._drain = drain
@@ -82,11 +81,31 @@ class Server(uvicorn.Server):
         """Stop listening, then end what is connected."""
         await super().shutdown(self._sockets if sockets is None else sockets)
 
-    async def on_tick(self, counter: int) -> bool:
-        """Hold every connection to its deadlines, now and then."""
-        if counter % TICKS_A_SWEEP == 0:
-            sweep(self.server_state.connections, asyncio.get_running_loop().time())
-        return await super().on_tick(counter)
+    @property
+    def should_exit(self) -> bool:
+        """Whether it is to stop; who sets this wakes it."""
+        return self._exiting.is_set()
+
+    @should_exit.setter
+    def should_exit(self, now: bool) -> None:
+        if now:
+            self._exiting.set()
+        else:
+            self._exiting.clear()
+
+    async def main_loop(self) -> None:
+        """Hold every connection to its deadlines, now and then, until it is to stop.
+
+        uvicorn's own wakes up ten times a second to see whether it is.
+        """
+        exiting = asyncio.create_task(self._exiting.wait())
+        try:
+            while not exiting.done():
+                sweep(self.server_state.connections, asyncio.get_running_loop().time())
+                await self.on_tick(0)  # the date that answers bear
+                await asyncio.wait([exiting], timeout=SWEEP_SECONDS)
+        finally:
+            exiting.cancel()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

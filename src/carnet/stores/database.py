@@ -12,7 +12,7 @@ Law 4. A claim whose caller went away before the answer is given back: the turn 
        A task goes on to wait instead: whoever asks again is told its name.
 """
 
-from asyncio import Future
+from asyncio import Event, Future
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
@@ -78,8 +78,8 @@ class Database(Protocol):
         """Why the last write was not made; empty if it was. The next one may succeed."""
 
     @property
-    def refusal(self) -> str:
-        """Why no write is taken until the database is opened anew; empty while they are."""
+    def refusing(self) -> Event:
+        """Set when no write is taken until the database is opened anew."""
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> list[Row]:
         """The rows of a query, as they are committed."""

@@ -149,7 +149,11 @@ class Store:
 
     def is_broken(self) -> bool:
         """Whether a commit failed: nothing is written any more until the process starts anew."""
-        return bool(self._database.refusal)
+        return self._database.refusing.is_set()
+
+    async def until_broken(self) -> None:
+        """Wait until it is."""
+        await self._database.refusing.wait()
 
     def webhook_secret(self, identity: str) -> bytes:
         """The secret that we share with an identity, to sign what we send to its callbacks.

@@ -26,11 +26,21 @@ from tests.support.served import executions
 WAYS: Final = ("acme", "globex", "initech")
 
 
-@pytest.fixture
-def scene(database: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+@pytest.fixture(scope="module")
+def all_three(database: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     scene = started(database, tmp_path_factory)
     yield scene
     scene.stop()
+
+
+@pytest.fixture
+def scene(all_three: Scene) -> Iterator[Scene]:
+    """The same three for all; whoever a test that failed has left dead is begun anew."""
+    yield all_three
+    for gateway in all_three:
+        if gateway.process is None or gateway.process.poll() is not None:
+            end_leases(gateway)
+            gateway.start()
 
 
 def answered(scene: Scene, waits: Reply, *brought: tuple[str, str]) -> Reply | None:
@@ -45,16 +55,17 @@ def test_a_gateway_that_dies_with_the_answer_in_its_hands_ends_the_turn_once(
     scene: Scene, name: str, point: str
 ) -> None:
     """The client repeats the turn without the answer: it was used, or it is waited for still."""
+    before = len(executions(scene.initech.folder, "seller"))
     waits = scene.ask()
     dying = scene[WAYS.index(name)]
     dying.kill()
     end_leases(dying)
     dying.start(env={"CRASH_AT": point})
     first = answered(scene, waits, resolution(state_of(waits)))
-    assert first is None or first.status >= 400
     dying.kill()
     end_leases(dying)
     dying.start()
+    assert first is None or first.status >= 400
 
     def end() -> Reply | None:
         found = answered(scene, waits)
@@ -67,5 +78,5 @@ def test_a_gateway_that_dies_with_the_answer_in_its_hands_ends_the_turn_once(
     assert done.text == "sold hi"
     assert posted(scene, waits.headers["x-tangle-runid"]) == [(PAYMENT + PRICE,) * 2] * 2
     assert [held(gateway) for gateway in scene] == [[], [], []]
-    assert len(executions(scene.initech.folder, "seller")) <= 4
+    assert len(executions(scene.initech.folder, "seller")) <= before + 4
     assert all(gateway.json("ledger", "verify")["ok"] for gateway in scene)

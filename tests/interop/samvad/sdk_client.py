@@ -1,6 +1,7 @@
-"""The client of the `samvad` package as a process: one order a line in, one outcome a line out.
+"""Clients of the `samvad` package in a process: one order a line in, one outcome a line out.
 
-Run with a folder for its keys and the name of its key. It imports nothing of this project.
+An order says who obeys: a folder for its keys, and the name of its key. It imports nothing of this
+project.
 """
 
 import asyncio
@@ -16,15 +17,21 @@ Outcome = dict[str, Any]
 
 async def obey(client: AgentClient, order: dict[str, Any]) -> Any:
     """Do one thing."""
-    if order["do"] == "connect":
-        return await client.connect(order["url"])
-    if order["do"] == "call":
-        return await client.call(order["skill"], order["payload"])
-    if order["do"] == "task":
-        return await client.task(order["skill"], order["payload"], callback_url=order["callback"])
-    if order["do"] == "task_and_poll":
-        return await client.task_and_poll(order["skill"], order["payload"], interval=0.05)
-    return [frame async for frame in client.stream(order["skill"], order["payload"])]
+    match order["do"]:
+        case "prepare":
+            done: Any = client.public_key_b64
+        case "connect":
+            done = await client.connect(order["url"])
+        case "call":
+            done = await client.call(order["skill"], order["payload"])
+        case "task":
+            callback = order["callback"]
+            done = await client.task(order["skill"], order["payload"], callback_url=callback)
+        case "task_and_poll":
+            done = await client.task_and_poll(order["skill"], order["payload"], interval=0.05)
+        case _:
+            done = [frame async for frame in client.stream(order["skill"], order["payload"])]
+    return done
 
 
 async def outcome_of(client: AgentClient, order: dict[str, Any]) -> Outcome:
@@ -40,13 +47,14 @@ async def outcome_of(client: AgentClient, order: dict[str, Any]) -> Outcome:
 
 
 def main() -> None:
-    """Say who we are, then obey until nothing more comes."""
-    folder, kid = sys.argv[1:]
-    client = AgentClient.prepare(keys_dir=folder, kid=kid)
-    sys.stdout.write(json.dumps({"kid": client.kid, "public": client.public_key_b64}) + "\n")
-    sys.stdout.flush()
+    """Obey until nothing more comes."""
+    clients: dict[str, AgentClient] = {}
     for line in sys.stdin:
-        outcome = asyncio.run(outcome_of(client, json.loads(line)))
+        order = json.loads(line)
+        folder, kid = order["who"]
+        if folder not in clients:
+            clients[folder] = AgentClient.prepare(keys_dir=folder, kid=kid)
+        outcome = asyncio.run(outcome_of(clients[folder], order))
         sys.stdout.write(json.dumps(outcome) + "\n")
         sys.stdout.flush()
 

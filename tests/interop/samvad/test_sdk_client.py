@@ -56,23 +56,26 @@ AGENTS = "".join(
 
 
 class Sdk:
-    """A process with the real client in it."""
+    """A real client, in a process with others."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: subprocess.Popen[str], folder: Path, kid: str) -> None:
+        """`folder` is its own, for its keys."""
         self._process = process
-        self.public = str(self._read()["public"])
+        self._who = (str(folder), kid)
+        self.public = str(self.do(do="prepare")["value"])
 
-    def _read(self) -> dict[str, Any]:
-        line = cast(IO[str], self._process.stdout).readline()
-        assert line, "the client ended"
-        return cast(dict[str, Any], json.loads(line))
+    def another(self, folder: Path, kid: str) -> "Sdk":
+        """One more in the same process."""
+        return Sdk(self._process, folder, kid)
 
     def do(self, **order: Any) -> dict[str, Any]:
         """Have it do something; what came of it."""
         orders = cast(IO[str], self._process.stdin)
-        orders.write(json.dumps(order) + "\n")
+        orders.write(json.dumps({"who": self._who, **order}) + "\n")
         orders.flush()
-        return self._read()
+        line = cast(IO[str], self._process.stdout).readline()
+        assert line, "the client ended"
+        return cast(dict[str, Any], json.loads(line))
 
     def connect(self, url: str) -> None:
         assert self.do(do="connect", url=url) == {"value": None}
@@ -92,12 +95,12 @@ class Sdk:
 
 @contextmanager
 def a_client(folder: Path, kid: str) -> Iterator[Sdk]:
-    command = [sys.executable, str(CLIENT), str(folder), kid]
+    command = [sys.executable, str(CLIENT)]
     with subprocess.Popen(  # noqa: S603  our own script
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         try:
-            yield Sdk(process)
+            yield Sdk(process, folder, kid)
         finally:
             cast(IO[str], process.stdin).close()
             assert process.wait(30) == 0
@@ -153,15 +156,15 @@ def test_a_client_is_admitted_under_whatever_name_its_key_has(
     house: House, tmp_path: Path, kid: str
 ) -> None:
     """R14: the package makes its identity of it; nobody has to be renamed."""
-    with a_client(tmp_path, kid) as sdk:
-        sdk.connect(house.gateway.url)
-        assert refused(sdk.call("chat", text="too early")) == (401, "AUTH_FAILED")
-        house.gateway.carnet("peers", "add", f"agent://client-{kid}", "--key", sdk.public)
-        until(lambda: "value" in sdk.call("chat", text="hello"))
-        answer = sdk.call("chat", text="hello")["value"]
-        assert (answer["status"], answer["result"]) == ("ok", {"text": "hello"})
-        house.gateway.carnet("peers", "remove", f"agent://client-{kid}")
-        until(lambda: "value" not in sdk.call("chat", text="gone"))
+    sdk = house.sdk.another(tmp_path, kid)
+    sdk.connect(house.gateway.url)
+    assert refused(sdk.call("chat", text="too early")) == (401, "AUTH_FAILED")
+    house.gateway.carnet("peers", "add", f"agent://client-{kid}", "--key", sdk.public)
+    until(lambda: "value" in sdk.call("chat", text="hello"))
+    answer = sdk.call("chat", text="hello")["value"]
+    assert (answer["status"], answer["result"]) == ("ok", {"text": "hello"})
+    house.gateway.carnet("peers", "remove", f"agent://client-{kid}")
+    until(lambda: "value" not in sdk.call("chat", text="gone"))
 
 
 def test_the_default_agent_streams(house: House) -> None:
@@ -227,9 +230,9 @@ def test_a_client_that_nobody_admitted_is_told_the_command_that_would(
     house: House, tmp_path: Path
 ) -> None:
     before = executions(house.gateway.folder, "echo")
-    with a_client(tmp_path, "stranger") as stranger:
-        stranger.connect(house.gateway.url)
-        outcome = stranger.call("chat", text="hi")
+    stranger = house.sdk.another(tmp_path, "stranger")
+    stranger.connect(house.gateway.url)
+    outcome = stranger.call("chat", text="hi")
     assert refused(outcome) == (401, "AUTH_FAILED")
     assert "carnet peers add agent://client-stranger --key" in outcome["body"]
     assert executions(house.gateway.folder, "echo") == before
@@ -237,9 +240,9 @@ def test_a_client_that_nobody_admitted_is_told_the_command_that_would(
 
 def test_a_second_client_of_the_same_name_is_refused(house: House, tmp_path: Path) -> None:
     """Its key is another one, whatever it calls itself."""
-    with a_client(tmp_path, KID) as impostor:
-        impostor.connect(house.gateway.url)
-        assert refused(impostor.call("chat", text="hi")) == (401, "AUTH_FAILED")
+    impostor = house.sdk.another(tmp_path, KID)
+    impostor.connect(house.gateway.url)
+    assert refused(impostor.call("chat", text="hi")) == (401, "AUTH_FAILED")
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def main() -> None:
         for name in ("secrets.key", "starter.token"):
             shutil.copy(var / name, HERE / name)
         (HERE / "told.json").write_text(hooks.recorded(json.dumps(record, indent=1) + "\n"))
-        url = server.create()
+        url = server.empty()
         house.carnet("migrate", "--to", url)
         (HERE / "postgres.sql").write_text(hooks.recorded(_dumped(url)))
 

@@ -245,7 +245,7 @@ async def test_a_postgres_that_says_nothing_is_given_up_by_a_timer_of_less_than_
 @pytest.fixture
 def empty(driver: str, server: servers.Server) -> Iterator[str]:
     assert driver == "postgres"
-    url = server.create()
+    url = server.empty()
     yield url
     server.drop(url)
 

@@ -100,8 +100,9 @@ class Server:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self._layout = self.empty()
+        elsewhere(migrate(self._layout, now=FIRST))
         self._kept = self.create()
-        elsewhere(migrate(self._kept, now=FIRST))
         rows(self._kept, "CREATE TABLE migration_as_applied AS SELECT * FROM migration")
 
     def fresh(self) -> str:
@@ -110,18 +111,29 @@ class Server:
         return self._kept
 
     def create(self) -> str:
+        """The URL of a new database with today's layout, as a migration has made it once."""
+        return self._new(f"TEMPLATE {_name(self._layout)}")
+
+    def empty(self) -> str:
         """The URL of a new database, not migrated."""
+        return self._new("")
+
+    def _new(self, like: str) -> str:
         name = f"carnet_{os.getpid()}_{next(_databases)}"
-        rows(self.url, f"CREATE DATABASE {name}")
+        rows(self.url, f"CREATE DATABASE {name} {like}")
         return urlunsplit(urlsplit(self.url)._replace(path=f"/{name}"))
 
     def drop(self, url: str) -> None:
         """Forget a database, whoever is connected to it."""
-        name = urlsplit(url).path[1:]
-        rows(self.url, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        rows(self.url, f"DROP DATABASE IF EXISTS {_name(url)} WITH (FORCE)")
 
     def close(self) -> None:
         self.drop(self._kept)
+        self.drop(self._layout)
+
+
+def _name(url: str) -> str:
+    return urlsplit(url).path[1:]
 
 
 FIRST = 1_800_000_000_000_000  # when the template was migrated
@@ -150,6 +162,16 @@ def _without_password(url: str) -> str:
     return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}@{host}"))
 
 
+# What is killed here is the client: the disk of the server does not matter. Each database is used
+# for seconds, and with hundreds of them there would always be one to be looked after.
+_SETTINGS = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "checkpoint_timeout": "1h",
+}
+
+
 @contextmanager
 def _started() -> Iterator[str]:
     with warnings.catch_warnings():
@@ -161,8 +183,8 @@ def _started() -> Iterator[str]:
     with _watchdog(folder):
         server = get_server(folder, cleanup_mode="delete")
         url = server.get_uri()
-        # What is killed here is the client. The disk of the server does not matter.
-        rows(url, "ALTER SYSTEM SET fsync = off")
+        for name, value in _SETTINGS.items():
+            rows(url, f"ALTER SYSTEM SET {name} = '{value}'")
         rows(url, "SELECT pg_reload_conf()")
         try:
             yield url

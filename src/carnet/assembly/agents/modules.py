@@ -31,7 +31,10 @@ def is_own(file: Path, base: Path) -> bool:
 
 def own_modules(base: Path) -> dict[str, ModuleType]:
     """The modules of the user that are imported, by name."""
-    return {name: each for name, each in list(sys.modules.items()) if _is_own(name, each, base)}
+    start = str(base) if base.is_absolute() else ""
+    return {
+        name: each for name, each in list(sys.modules.items()) if _is_own(name, each, base, start)
+    }
 
 
 def own_files(base: Path) -> set[Path]:
@@ -39,9 +42,12 @@ def own_files(base: Path) -> set[Path]:
     return {Path(str(each.__file__)) for each in own_modules(base).values()}
 
 
-def _is_own(name: str, module: ModuleType, base: Path) -> bool:
+def _is_own(name: str, module: ModuleType, base: Path, start: str) -> bool:
     file = getattr(module, "__file__", None)
     if not isinstance(file, str) or not file.endswith(".py"):
+        return False
+    # Of a thousand modules a few are below the folder: a path of each is half of a start.
+    if not file.startswith(start) and "/./" not in file and "//" not in file:
         return False
     return name != "__main__" and is_own(Path(file), base)
 

@@ -14,7 +14,7 @@ Law 4. While others write too, what one caller has queued makes no batch longer 
 """
 
 import logging
-from asyncio import AbstractEventLoop, Future, InvalidStateError, TimerHandle
+from asyncio import AbstractEventLoop, Event, Future, InvalidStateError, TimerHandle
 from collections.abc import Callable, Container, Sequence, Set
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -77,6 +77,7 @@ class Queue:
         self._timer: TimerHandle | None = None  # one for all who wait
         self._trouble = ""
         self.refusal = ""  # why no more jobs are taken; empty while they are
+        self.refusing = Event()  # set with it
         self.changed: Callable[[Sequence[Turn]], None] = _nobody  # told before those who wait
         # Claim a turn; make events durable; end a turn.
         self.claim: Callable[[TurnClaim], Future[Verdict]] = partial(self._submit, _CLAIMS)
@@ -162,14 +163,14 @@ class Queue:
 
     def close(self) -> None:
         """Take no more jobs."""
-        self.refusal = self.refusal or "the store is closed"
+        self._take_no_more("the store is closed")
 
     def settle(self, outcomes: list[Outcome], trouble: str | None, refusal: str = "") -> None:
         """Answer those who wait. `trouble` None: nothing was to be written, which tells nothing."""
         self._waiting -= len(outcomes)
         if trouble is not None and trouble != self._trouble:
             self._note_trouble(trouble)
-        self.refusal = self.refusal or refusal
+        self._take_no_more(refusal)
         turns: list[Turn] = []
         for (payload, future), answer in outcomes:
             try:
@@ -186,6 +187,11 @@ class Queue:
                 self._give_back(payload, answer)
         if turns:
             self.changed(turns)
+
+    def _take_no_more(self, reason: str) -> None:
+        if reason:
+            self.refusal = self.refusal or reason
+            self.refusing.set()
 
     def _note_trouble(self, trouble: str) -> None:
         self._trouble = trouble

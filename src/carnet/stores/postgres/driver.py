@@ -10,7 +10,7 @@ Law 3. No error that leaves this file holds a value of a row, or a password.
 
 import asyncio
 import logging
-from asyncio import Future
+from asyncio import Event, Future
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final
@@ -352,8 +352,8 @@ class PostgresDatabase:
         return self._writer.queue.trouble
 
     @property
-    def refusal(self) -> str:
-        return self._writer.queue.refusal
+    def refusing(self) -> Event:
+        return self._writer.queue.refusing
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> list[Row]:
         text = numbered(sql)

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import resource
 import sqlite3
-from asyncio import Future
+from asyncio import Event, Future
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from itertools import count
@@ -359,8 +359,8 @@ class SqliteDatabase:
         return self._writer.queue.trouble
 
     @property
-    def refusal(self) -> str:
-        return self._writer.queue.refusal
+    def refusing(self) -> Event:
+        return self._writer.queue.refusing
 
     async def fetch(self, sql: str, args: Sequence[Value] = ()) -> list[Row]:
         return await self._shares.fetch(lambda: self._reader.fetch(sql, args))
