@@ -22,7 +22,7 @@ from collections.abc import (
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, Unpack
+from typing import Any, Final, Self, Unpack, get_type_hints
 
 from carnet.assembly.dialogue.depth import first_refused
 from carnet.core.dialogue.events import ConversationEnded, ConversationResult, DialogueEvent
@@ -34,6 +34,7 @@ from carnet.runtime.dialogue.definition import (
     HaltOn,
     Order,
     conversation_of,
+    refuse_unknown,
 )
 from carnet.runtime.dialogue.inbound import InboundOptions, place
 from carnet.runtime.dialogue.place import DialoguePlace
@@ -89,6 +90,10 @@ class ConversationJournal:
     async def runs(self) -> list[JournalSummary]:
         """Every run that was begun here."""
         return await self.dialogues.runs()
+
+    async def begun(self, prefix: str = "") -> list[str]:
+        """The ids of the runs that begin so, newest first."""
+        return await self.dialogues.begun(prefix)
 
     async def events(self, run_id: str, parent_turn_id: str = "") -> list[DialogueEvent]:
         """All that was told of a run, or of the one within a turn of it; none if it is unknown."""
@@ -185,6 +190,7 @@ async def _events(
 
 
 def _conversation(participants: Participants, options: ConversationOptions) -> Conversation:
+    refuse_unknown(options, get_type_hints(ConversationOptions))
     given: Mapping[str, Any] = {
         name: value for name, value in options.items() if name in _OF_DEFINITION
     }

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from carnet.core.dialogue.events import (
     TEXT_KIND,
+    ConversationStarted,
     DialogueEvent,
     kind_of_event,
     read_dialogue_event,
@@ -44,6 +45,9 @@ _READ: Final = (
 )
 _ALL: Final = "SELECT body FROM dialogue_event WHERE run = ? AND scope = ? ORDER BY n"
 _LAST: Final = "SELECT COALESCE(MAX(n), 0) FROM dialogue_event WHERE run = ? AND scope = ?"
+_BEGUN: Final = (
+    "SELECT run, body FROM dialogue_event WHERE scope = '' AND n = 1 AND run LIKE ? ESCAPE '!'"
+)
 _RUNS: Final = "SELECT DISTINCT run FROM dialogue_event WHERE scope = '' ORDER BY run"
 _SCOPES: Final = "SELECT DISTINCT scope FROM dialogue_event WHERE run = ? ORDER BY scope"
 _FORGET: Final = "DELETE FROM dialogue_event WHERE run = ?"
@@ -120,6 +124,13 @@ class DialogueJournal:
             )
         return found
 
+    async def begun(self, prefix: str = "") -> list[str]:
+        """The ids of the runs that begin so, newest first."""
+        escaped = "".join(f"!{c}" if c in "!%_" else c for c in prefix)
+        rows = await self.fetch(_BEGUN, (f"{escaped}%",))
+        started = [(_started(read_dialogue_event(body)), run) for run, body in rows]
+        return [run for _, run in sorted(started, reverse=True) if run.startswith(prefix)]
+
     async def events(self, run: str, parent_turn_id: str = "") -> list[DialogueEvent]:
         """All that was told of a run, or of the one within a turn of it; none if it is unknown."""
         rows = await self.fetch(_ALL, (run, parent_turn_id))
@@ -173,6 +184,10 @@ class DialogueJournal:
         if self._writing is not None:
             await self._writing
         await self._statements.stop()
+
+
+def _started(event: DialogueEvent) -> int:
+    return event.at if isinstance(event, ConversationStarted) else 0
 
 
 class JournalPages:
