@@ -2,7 +2,7 @@
 
 A conversation has ten turns of two who answer at once. A step is one turn: its end is in the
 database before the next one begins. Each has one core, and many conversations at once; both use the
-same kind of database, with its files on the same disk.
+same kind of database, equally durable, with its files on the same disk.
 
 Law 1. Ours is a whole gateway: it is called over HTTP with a token, and records the call and its
        end beside the steps. `functions` speak in the turn of the conversation, as the steps of the

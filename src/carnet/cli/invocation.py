@@ -52,6 +52,7 @@ class Invocation:
         self.format: Format = format
         self.config = config
         self.trusts_owner = False
+        self.ends_process = False  # nothing else is done in this process after the command
 
     @cached_property
     def settings(self) -> "Settings":

@@ -104,12 +104,18 @@ for _commands in GROUPS.values():
 
 def main() -> None:
     """The console script."""
-    sys.exit(run(sys.argv[1:]))
+    args = sys.argv[1:]
+    invocation = Invocation(_format_in(args))
+    invocation.ends_process = True
+    sys.exit(_run(invocation, args))
 
 
 def run(args: Sequence[str]) -> int:
-    """Run one command and give its exit code."""
-    invocation = Invocation(_format_in(args))
+    """Run one command in a process that goes on, and give its exit code."""
+    return _run(Invocation(_format_in(args)), args)
+
+
+def _run(invocation: Invocation, args: Sequence[str]) -> int:
     try:
         result = carnet.main(list(args), "carnet", standalone_mode=False, obj=invocation)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  the edge: all end here

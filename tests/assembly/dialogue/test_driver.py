@@ -25,6 +25,18 @@ async def test_two_alternate_until_their_turns_are_used_up() -> None:
     assert (result.turns, result.text) == (4, "c-2")
 
 
+@pytest.mark.parametrize(
+    ("wrong", "near"),
+    [("max_turn", "max_turns"), ("jurnal", "journal"), ("halt_when", "halt_on"), ("seeds", "seed")],
+)
+async def test_an_option_that_is_none_is_refused_with_the_nearest(wrong: str, near: str) -> None:
+    options: Any = {"max_turns": 2, wrong: "x"}
+    people = [Speaker("a"), Speaker("b")]
+    for given in (people, carnet.Conversation("talk", people, max_turns=2)):
+        with pytest.raises(TypeError, match=f"no '{wrong}': did you mean '{near}'"):
+            await carnet.run_conversation(given, **options)
+
+
 async def test_three_take_turns() -> None:
     result = await carnet.run_conversation([Speaker("a"), Speaker("b"), Speaker("c")], max_turns=4)
     assert speakers(result) == ["a", "b", "c", "a"]

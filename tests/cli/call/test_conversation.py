@@ -80,6 +80,11 @@ def test_a_file_of_toml_names_addresses_and_what_is_wrong_is_told(cli: Cli, talk
         'participants = ["@a@b.example"]\nmax_turns = 2\n': "two or more agents",
         'participants = ["@a@b.example", "@c@b.example"]\nturns = 2\n': "'turns' is no key",
         'participants = ["@a@b.c", { agent = "@c@b.c", x = 1 }]\nmax_turns = 2\n': "'x'",
+        'particpants = ["@a@b.c", "@c@b.c"]\nmax_turns = 2\n': "did you mean 'participants'?",
+        'participants = ["@a@b.c", { agnt = "@c@b.c" }]\nmax_turns = 2\n': "mean 'agent'?",
+        'participants = ["@a@b.c", { agent = "@c@b.c", auth = 1 }]\nmax_turns = 2\n': "'auth'",
+        'participants = ["@a@b.c", "http://[::1/agents/c"]\nmax_turns = 2\n': "'http://[::1",
+        "[agents.panel]\nmax_turns = 2\n": "carnet call",
         'participants = ["@a@b.example", { retries = 1 }]\nmax_turns = 2\n': "names no 'agent'",
         "max_turns =": "not valid TOML",
     }
@@ -88,5 +93,61 @@ def test_a_file_of_toml_names_addresses_and_what_is_wrong_is_told(cli: Cli, talk
         ran = cli("conversation", "talk.toml", "Go.")
         assert (ran.code, part in ran.err) == (2, True), ran.err
     assert cli("conversation", "nowhere.py").code == 2
-    assert "panel" in cli("conversation", "talk.py:other").err
-    assert cli("conversation", "talk.py", "Go.", "--max-spend", "much").code == 2
+    assert "holds one" in cli("conversation", "talk.toml:panel", "Go.").err
+    assert "mean 'panel'?" in cli("conversation", "talk.py:pannel").err
+    spend = cli("conversation", "talk.py", "Go.", "--max-spend", "much")
+    assert (spend.code, "--max-spend 'much'" in spend.err) == (2, True)
+    journal = cli("conversation", "talk.py", "Go.", "--journal", "postgresql://x")
+    assert (journal.code, "--journal sqlite:FILE" in journal.err) == (2, True)
+
+
+def test_a_run_goes_on_by_the_name_that_people_give_it(cli: Cli, talk: Path) -> None:
+    unbegun = cli("conversation", "talk.py", "--resume", "last")
+    assert (unbegun.code, "no journal" in unbegun.err) == (2, True)
+    assert not (talk.parent / "talk.journal").exists()
+    runs = [
+        cli("conversation", "talk.py", text, "--max-turns", "1", "--format", "json").page["run_id"]
+        for text in ("One.", "Two.")
+    ]
+    newest = cli("conversation", "talk.py", "--resume", "last", "--max-turns", "2")
+    assert (newest.code, newest.out) == (0, "[a] a 1\n[b] b 2\n")
+    assert runs[1] in newest.err
+    assert cli("conversation", "talk.py", "--resume", runs[0]).code == 0
+    assert runs[0] in cli("conversation", "talk.py", "--resume", runs[0][:-1]).err
+    for unknown, expected in {
+        "conv_nobody": runs[1],
+        "conv_": "2 runs begin",
+        "": "no run ''",
+    }.items():
+        ran = cli("conversation", "talk.py", "--resume", unknown)
+        assert (ran.code, expected in ran.err) == (2, True), ran.err
+    changed = cli("conversation", "talk.py", "Three.", "--resume", "last")
+    assert (changed.code, "--allow-changes" in changed.err) == (1, True)
+    assert cli("conversation", "talk.py", "Three.", "--resume", "last", "--allow-changes").code == 0
+
+
+def test_nothing_begins_without_what_it_begins_with(cli: Cli, talk: Path) -> None:
+    for words in ([], [""]):
+        ran = cli("conversation", talk.name, *words)
+        assert (ran.code, "begins with" in ran.err) == (2, True)
+    assert not (talk.parent / "talk.journal").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ("order=lambda state: 7", "talk.py: ValueError: order gives"),
+        ("halt_on=lambda state: {}['x']", "talk.py: KeyError: 'x' (talk.py, line"),
+        ("max_spend='x'", "talk.py cannot be run"),
+        ("max_turn=3", "did you mean 'max_turns'?"),
+        ("policy=carnet.CallPolicy(), max_spend='1'", "b raised ConnectionError: not today"),
+    ],
+)
+def test_what_the_file_of_a_person_does_wrong_is_told_without_a_traceback(
+    cli: Cli, talk: Path, wrong: str, expected: str
+) -> None:
+    (talk.parent / "fail").touch()
+    talk.write_text(TALK.replace("max_turns=4", f"max_turns=4, {wrong}"))
+    ran = cli("conversation", "talk.py", "Go.")
+    assert (ran.code != 0, expected in ran.err) == (True, True), ran.err
+    assert "Traceback" not in ran.err

@@ -25,6 +25,8 @@ _GATEWAY = "tests/gateway/endpoint/test_driver.py::"
 _FRONT = "tests/assembly/dialogue/test_middleware.py::"
 _APPS = "tests/examples/test_applications.py::"
 _AGAIN = "tests/cli/see/test_replay.py::"
+_RECORD = "tests/runtime/replay/test_record.py::"
+_AT_ONCE = "tests/assembly/replay/test_replay.py::"
 _LOOPS = "tests/interop/engine/test_agents.py::"
 _TURN = "tests/runtime/chain/test_turn_chain.py::"
 _FANS = "tests/interop/composition/test_fan_out.py::"
@@ -613,6 +615,17 @@ _REPLAYED = (
             _AGAIN + "test_nothing_is_written_by_a_replay",
             _AGAIN + "test_runs_on_postgresql_are_read_while_their_gateway_goes_on",
             _LOOPS + "test_an_approved_call_is_replayed_from_its_record_and_not_run_again",
+            _AT_ONCE + "test_what_an_agent_has_begun_does_not_leave_after_its_turn_either",
+        ),
+    ),
+    Row(
+        "dialogue:replay:at-once",
+        "Calls that were under way at once are answered as they were, whoever was cancelled; each "
+        "caller's calls from its own record.",
+        "issue 15, replay and fan-out",
+        (
+            _AT_ONCE + "test_calls_that_were_made_at_once_are_answered_as_they_were",
+            _RECORD + "test_two_callers_that_share_a_run_are_each_answered_from_their_own_record",
         ),
     ),
     Row(
@@ -622,6 +635,8 @@ _REPLAYED = (
         (
             _AGAIN + "test_one_participant_can_be_asked_anew_and_the_rest_says_what_it_said",
             _AGAIN + "test_who_took_no_part_cannot_be_swapped",
+            _AT_ONCE + "test_who_is_asked_anew_in_a_conversation_is_asked_each_time",
+            _AT_ONCE + "test_what_is_for_somebody_who_is_asked_anew_is_refused_without",
         ),
     ),
     Row(
@@ -704,6 +719,9 @@ _GATEWAYS = (
         (
             _COMMAND + "test_turns_are_printed_as_they_are_spoken",
             _COMMAND + "test_ctrl_c_aborts_and_says_how_to_go_on",
+            _COMMAND + "test_a_run_goes_on_by_the_name_that_people_give_it",
+            _COMMAND + "test_nothing_begins_without_what_it_begins_with",
+            _COMMAND + "test_what_the_file_of_a_person_does_wrong_is_told_without_a_traceback",
         ),
     ),
 )

@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, Unpack
+from typing import Any, Final, Self, Unpack, get_type_hints
 
 from carnet.assembly.dialogue.depth import first_refused
 from carnet.core.dialogue.events import ConversationResult, DialogueEvent
@@ -31,6 +31,7 @@ from carnet.runtime.dialogue.definition import (
     OnEvent,
     Order,
     conversation_of,
+    refuse_unknown,
 )
 from carnet.runtime.dialogue.inbound import InboundOptions, continued, owner_of, place
 from carnet.runtime.dialogue.nested import NestedConversations
@@ -86,6 +87,10 @@ class ConversationJournal:
     async def runs(self) -> list[JournalSummary]:
         """Every run that was begun here."""
         return await self.dialogues.runs()
+
+    async def begun(self, prefix: str = "") -> list[str]:
+        """The ids of the runs that begin so, newest first."""
+        return await self.dialogues.begun(prefix)
 
     async def events(
         self, run_id: str, parent_turn_id: str = "", *, owner: str | None = None
@@ -193,6 +198,7 @@ async def _run(
 
 
 def _conversation(participants: Participants, options: ConversationOptions) -> Conversation:
+    refuse_unknown(options, get_type_hints(ConversationOptions))
     given: Mapping[str, Any] = {
         name: value for name, value in options.items() if name in _OF_DEFINITION
     }

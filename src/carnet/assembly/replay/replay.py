@@ -26,19 +26,13 @@ from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.turn import IN_PROCESS
 from carnet.core.messages.events import Event, Failed
 from carnet.core.people.identity import EVERYTHING, Actor, Caller, Payer
-from carnet.errors import (
-    Cancelled,
-    CarnetError,
-    Internal,
-    OutcomeUnknown,
-    ProviderTimeout,
-    ShuttingDown,
-)
+from carnet.errors import Cancelled, CarnetError, Internal, OutcomeUnknown, ProviderTimeout
 from carnet.runtime.agents.http_engine import OpenStreams
 from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.replay.comparison import TurnVerdict, Verdict, compare
 from carnet.runtime.replay.offline import OfflineHttp, offline
-from carnet.runtime.replay.record import RecordedRun, RecordedTurn
+from carnet.runtime.replay.order import HELD_SECONDS, under_way
+from carnet.runtime.replay.record import RecordedRun, RecordedTurn, is_cut
 from carnet.runtime.replay.substitutes import (
     RecordedDispatch,
     RecordedSteps,
@@ -52,11 +46,6 @@ from carnet.stores.open import Store
 
 MODEL: Final = "openai"  # the kind of agents that are a model: its answers are the record itself
 ENDED: Final = frozenset({"done", "failed", "waiting"})
-# How a turn ends that was stopped from outside; where it was not, it ends so again.
-CUT: Final = frozenset({each.code for each in (Cancelled, OutcomeUnknown, ShuttingDown)}) | {
-    ProviderTimeout.code
-}
-
 Live = Callable[[Call, Ask], Awaitable[Sequence[Event]]]  # asks somebody anew
 
 
@@ -87,7 +76,7 @@ class RunReplay:
         self._kinds = kinds
         self._http = OfflineHttp()
         self._agents: dict[str, Agent] = {}
-        self._verdicts: list[TurnVerdict] = []
+        self._verdicts: dict[int, TurnVerdict] = {}  # by the number of the turn
         self._tried: list[str] = []
         answer = None if swapped is None else self._answer
         last_depth = known_stamps(settings).limits.default
@@ -104,23 +93,26 @@ class RunReplay:
             dispatch=self._dispatch,
             last_depth=last_depth,
             schemas=CompiledSchemas(),
-            steps=RecordedSteps(self._run, self._dispatch.notes),
+            steps=RecordedSteps(self._run, self._dispatch.notes, driven=self._above),
             progress=SilentProgress(),
             people=store.people,
             models=LazyModels(settings, self._http, ids),
             streams=OpenStreams(),
         )
 
-    async def verdicts(self) -> list[TurnVerdict]:
-        """What became of every turn that ran again, and of those that did not."""
-        with offline(with_live=self._swapped is not None) as tried:
+    async def verdicts(self, *, to_the_end: bool = False) -> list[TurnVerdict]:
+        """What became of every turn that ran again, and of those that did not.
+
+        `to_the_end`: the process ends with it, and calls nobody until then.
+        """
+        with offline(to_the_end=to_the_end) as tried:
             self._tried = tried
             self._build()
             tried.clear()
             for recorded in self._run.turns if self._swapped is None else self._run.roots():
                 if self._swapped is None or recorded.turn.n in self._above:
                     await self._again(recorded)
-        return self._verdicts
+        return [self._verdicts[n] for n in sorted(self._verdicts)]
 
     async def close(self) -> None:
         """Let go of what was built."""
@@ -140,20 +132,40 @@ class RunReplay:
         """Run a turn again; what it says now. `ask` is what it is asked now, if that is new."""
         why = self._unable(recorded)
         if why is not None:
-            self._verdicts.append(why)
+            self._verdicts[recorded.turn.n] = why
             return recorded.answer()
-        place = len(self._verdicts)
         try:
             call = self._call(recorded, ask)
         except CarnetError as error:
-            self._verdicts.append(_verdict(recorded, "unrecorded", f"what was asked: {error}"))
+            why = _verdict(recorded, "unrecorded", f"what was asked: {error}")
+            self._verdicts[recorded.turn.n] = why
             return recorded.answer()
         if self._swapped is not None and recorded.turn.agent == self._swapped.name:
             events = await self._swapped.ask(call, call.ask)
+            verdict = replace(compare(recorded.turn, recorded.events, events), reason="asked anew")
         else:
-            events = await self._events(call)
-        self._verdicts.insert(place, self._judged(recorded, events))
+            events, verdict = await self._run_again(recorded, call)
+        self._verdicts[recorded.turn.n] = verdict
         return events
+
+    async def _run_again(
+        self, recorded: RecordedTurn, call: Call
+    ) -> tuple[Sequence[Event], TurnVerdict]:
+        """What our own code says now, and what that comes to.
+
+        Answers that came while others were awaited may have been taken one by one or together,
+        which no record says: it is the same if it is in one of these ways.
+        """
+        order = self._dispatch.begin(call)
+        events = await self._events(call)
+        verdict = self._judged(recorded, events)
+        if verdict.verdict == "different" and order.is_mixed and self._swapped is None:
+            self._dispatch.begin(call, is_apart=False)
+            together = await self._events(call)
+            second = self._judged(recorded, together)
+            if second.verdict == "equal":
+                return together, second
+        return events, verdict
 
     def _unable(self, recorded: RecordedTurn) -> TurnVerdict | None:
         """Why a turn is not run again."""
@@ -161,6 +173,9 @@ class RunReplay:
         is_swapped = self._swapped is not None and turn.agent == self._swapped.name
         if turn.agent not in self._agents and not is_swapped:
             return _verdict(recorded, "given", "its code is not here")
+        above = self._run.parent(turn)
+        if turn.code == Cancelled.code and above is not None and not is_cut(above.turn):
+            return _verdict(recorded, "given", "its caller has cancelled it")
         if turn.state not in ENDED:
             return _verdict(recorded, "cut", f"it is {turn.state}")
         if recorded.asked is None:
@@ -202,6 +217,8 @@ class RunReplay:
     async def _events(self, call: Call) -> list[Event]:
         out = ReplayOutput()
         seconds = self._settings.agents[call.agent].timeout
+        if is_cut(call.record):  # nobody waits longer for it than was waited then
+            seconds = min(seconds, under_way(call.record) + HELD_SECONDS)
         try:
             async with asyncio.timeout(seconds):
                 end = await call.target.agent(call, out)
@@ -219,14 +236,11 @@ class RunReplay:
         tried = [*self._http.tried, *self._tried]
         self._http.tried.clear()
         self._tried.clear()
-        if self._swapped is not None and turn.agent == self._swapped.name:
-            found = compare(turn, recorded.events, events)
-            return replace(found, reason="asked anew")
         if notes.missing or tried:
             what = "; ".join([*notes.missing, *[f"it would have left: {each}" for each in tried]])
             return _verdict(recorded, "unrecorded", what)
         found = compare(turn, recorded.events, events)
-        if found.verdict == "different" and turn.code in CUT:
+        if found.verdict == "different" and is_cut(turn):
             return _verdict(recorded, "cut", f"it ended as {turn.code}")
         if notes.otherwise:
             reason = "; ".join(notes.otherwise)

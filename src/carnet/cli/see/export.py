@@ -1,6 +1,6 @@
 """`carnet run export`: all that is kept of a run, as lines.
 
-Law. A run is written as it is read: what is in memory does not grow with it.
+Law. What was said is written as it is read: what is in memory does not grow with it.
 """
 
 from collections.abc import AsyncIterator

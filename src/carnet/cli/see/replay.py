@@ -43,16 +43,19 @@ class Swap:
 
     def __init__(self, given: str, token: str | None) -> None:
         from carnet.cli.reach.gateway import read_token
-        from carnet.core.people.address import is_agent_uri, is_handle
         from carnet.errors import UsageInvalid
+        from carnet.runtime.dialogue.definition import check_address
 
         self.name, _, self.address = given.partition("=")
-        is_url = self.address.startswith(("http://", "https://"))
-        if not self.name or not (is_url or is_handle(self.address) or is_agent_uri(self.address)):
+        such_as = "Such as: --swap critic=@critic@globex.example, or a URL."
+        if not self.name or not self.address:
             raise UsageInvalid(
-                reason=f"'{given}' does not say who is asked in the place of whom.",
-                fix="Such as: --swap critic=@critic@globex.example, or a URL.",
+                reason=f"'{given}' does not say who is asked in the place of whom.", fix=such_as
             )
+        try:
+            check_address(self.address)
+        except ValueError as error:
+            raise UsageInvalid(reason=f"--swap: {error}.", fix=such_as) from None
         self.token = None if token is None else read_token(token)
 
 
@@ -74,6 +77,13 @@ def replay(
     The code of agents here runs again against its record: models and agents elsewhere say what
     they said. With --swap one participant is asked anew. The end is 4 where something differs.
     """
+    from carnet.errors import UsageInvalid
+
+    if swap is None and (token is not None or is_agreed):
+        raise UsageInvalid(
+            reason="A replay asks nobody: --token and --yes are for --swap.",
+            fix="Leave them out, or say who is asked anew: --swap AGENT=ADDRESS",
+        )
     chosen = None if swap is None else Swap(swap, token)
     return wait(_replay(invocation, run_id, chosen, is_agreed=is_agreed))
 
@@ -83,6 +93,7 @@ async def _replay(
 ) -> int:
     from carnet.assembly.replay.replay import RunReplay
     from carnet.assembly.store import opened
+    from carnet.cli.agent_log import AgentLog
     from carnet.cli.see.stored import find_stored
     from carnet.errors import RunNotFound
     from carnet.runtime.replay.record import read_recorded
@@ -99,7 +110,9 @@ async def _replay(
             swapped = await _live(stack, swap, settings.ledger.currency)
         replayed = RunReplay(settings, store, run, swapped=swapped)
         stack.push_async_callback(replayed.close)
-        return _tell(invocation, run.run, await replayed.verdicts())
+        with AgentLog(invocation):
+            verdicts = await replayed.verdicts(to_the_end=invocation.ends_process)
+        return _tell(invocation, run.run, verdicts)
 
 
 async def _live(stack: AsyncExitStack, swap: Swap, currency: str) -> "SwappedAgent":
@@ -112,13 +125,14 @@ async def _live(stack: AsyncExitStack, swap: Swap, currency: str) -> "SwappedAge
 
 def _agree(run: "RecordedRun", swap: Swap, *, is_agreed: bool) -> None:
     """Have a person say yes to what may cost."""
+    from carnet.config.sources import nearest
     from carnet.errors import UsageInvalid
 
     times = sum(each.turn.agent == swap.name for each in run.turns)
     if not times:
-        known = ", ".join(sorted({each.turn.agent for each in run.turns}))
+        known = sorted({each.turn.agent for each in run.turns})
         raise UsageInvalid(
-            reason=f"'{swap.name}' took no part in {run.run}.", fix=f"Those who did: {known}."
+            reason=f"'{swap.name}' took no part in {run.run}.", fix=nearest(swap.name, known)
         )
     if is_agreed:
         return

@@ -7,7 +7,8 @@ Law. A participant is a name or an address, or a table with one and more: what i
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -65,17 +66,27 @@ def taking_part() -> ValueReader:
 
 def _participant(value: Any, place: int) -> ParticipantSettings:
     table = {"agent": value} if isinstance(value, str) else value
-    if not isinstance(table, dict) or "agent" not in table:
+    if not isinstance(table, dict):
         raise Wrong(f"should be {_EXPECTS}; the one in place {place} names no 'agent'")
-    unknown = table.keys() - _KEYS.keys()
-    if unknown:
-        known = ", ".join(_KEYS)
-        raise Wrong(f"has '{min(unknown)}' in place {place}; a participant has {known}")
-    try:
-        found = {key: _KEYS[key].read(each) for key, each in table.items()}
-    except Wrong as wrong:
-        raise Wrong(f"has in place {place} what {wrong}") from None
+    for key in table:
+        if key not in _KEYS:
+            raise Wrong(f"has '{key}' in place {place}, which is no key: {_near(key, _KEYS)}")
+    if "agent" not in table:
+        raise Wrong(f"should be {_EXPECTS}; the one in place {place} names no 'agent'")
+    found: dict[str, Any] = {}
+    for key, each in table.items():
+        try:
+            found[key] = _KEYS[key].read(each)
+        except Wrong as wrong:
+            raise Wrong(f"has '{key}' in place {place}, which {wrong}") from None
     return ParticipantSettings(**found)
+
+
+def _near(key: str, known: Iterable[str]) -> str:
+    """The nearest key, or all of them, in a sentence."""
+    names = list(known)
+    near = get_close_matches(key, names, n=1)
+    return f"did you mean '{near[0]}'?" if near else f"there are {', '.join(names)}"
 
 
 def leads_elsewhere(agent: str) -> bool:
@@ -106,9 +117,11 @@ _CONVERSATION: Final[Mapping[str, ValueReader]] = {
 
 def read_conversation(tree: Mapping[str, Any]) -> ConversationSettings:
     """What a file says; Wrong with the key of what cannot be used."""
-    unknown = tree.keys() - _CONVERSATION.keys()
-    if unknown:
-        raise Wrong(f"'{min(unknown)}' is no key of a conversation: {', '.join(_CONVERSATION)}")
+    if "agents" in tree:
+        raise Wrong("it is a configuration: call its agents with 'carnet call NAME'")
+    for key in tree:
+        if key not in _CONVERSATION:
+            raise Wrong(f"'{key}' is no key of a conversation: {_near(key, _CONVERSATION)}")
     for key in ("participants", "max_turns"):
         if key not in tree:
             raise Wrong(f"a conversation needs '{key}'")

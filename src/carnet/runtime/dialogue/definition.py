@@ -8,8 +8,17 @@ Law 2. A definition is recognised by its fingerprint: who takes part and how, in
 Law 3. A conversation can take part in another one.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from copy import copy
+from difflib import get_close_matches
 from hashlib import blake2b
 from typing import Any, Final, Literal, Union
 from urllib.parse import urlsplit
@@ -50,6 +59,7 @@ MOST_NAME: Final = 96  # characters, as it stands in a turn id: that is bounded 
 STAND_IN: Final = 1_000_000  # ordinals of who speaks for a participant are above
 _PAIR: Final = 2
 _LIMITING: Final = frozenset({"max_turns", "max_spend", "deadline"})
+_DEFINING: Final = frozenset({"order", "halt_on", "policy"})
 _NO_POLICY: Final = CallPolicy()
 
 
@@ -172,7 +182,7 @@ class Conversation:
         """Refuse who takes part by a bare name: that leads somewhere in a gateway alone."""
         for target in self.targets():
             if isinstance(target, str):
-                _check_address(target)
+                check_address(target)
 
     def refuse_clients(self) -> None:
         """Refuse who takes part by a connection of ours: a gateway makes its own."""
@@ -225,6 +235,7 @@ def conversation_of(participants: Any, options: Mapping[str, Any]) -> Conversati
     """The conversation that was given, under these limits, or one of those who take part."""
     if not isinstance(participants, Conversation):
         return Conversation("conversation", participants, **options)
+    refuse_unknown(options, _LIMITING | _DEFINING)
     defining = options.keys() - _LIMITING
     if defining:
         raise TypeError(f"'{min(defining)}' is part of the conversation that was given")
@@ -232,6 +243,15 @@ def conversation_of(participants: Any, options: Mapping[str, Any]) -> Conversati
 
 
 ParticipantTarget = Definition | Callable[..., Any] | str | ChatModelTarget | Client | Conversation
+
+
+def refuse_unknown(given: Iterable[str], known: Collection[str]) -> None:
+    """Refuse options that a conversation does not have, with the nearest that it has."""
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            meant = f"did you mean '{near[0]}'?" if near else f"it has {', '.join(sorted(known))}"
+            raise TypeError(f"a conversation has no '{name}': {meant}")
 
 
 def amount(given: Amount) -> int:
@@ -242,9 +262,7 @@ def amount(given: Amount) -> int:
 
 
 def _limits(given: Mapping[str, Any]) -> DialogueLimits:
-    unknown = given.keys() - _LIMITING
-    if unknown:
-        raise TypeError(f"a conversation has no '{min(unknown)}'")
+    refuse_unknown(given, _LIMITING | _DEFINING)
     turns = given.get("max_turns")
     if isinstance(turns, bool) or not isinstance(turns, int):
         raise TypeError("give max_turns, the most turns that are spoken")
@@ -325,17 +343,31 @@ def describe(target: ParticipantTarget) -> str:
 
 def _checked(address: str) -> str:
     if is_address(address):
-        return address
+        return check_address(address)
     try:
         return check_local(address)  # of an agent of the gateway that drives it
     except AddressInvalid:
-        return _check_address(address)
+        return check_address(address)
 
 
-def _check_address(address: str) -> str:
-    if not is_address(address):
+def check_address(address: str) -> str:
+    """An address as it was given; ValueError for what leads to nobody."""
+    try:
+        leads = is_address(address) and _has_host(address)
+    except (AddressInvalid, ValueError):
+        leads = False
+    if not leads:
         raise ValueError(f"'{address}' is no address: give @name@domain, agent://host or a URL")
     return address
+
+
+def _has_host(address: str) -> bool:
+    if is_handle(address):
+        return bool(parse_handle(address).local)
+    if is_agent_uri(address):
+        return bool(parse_agent_uri(address))
+    parts = urlsplit(address)
+    return bool(parts.hostname) and parts.port != 0  # ValueError for a port that is none
 
 
 def is_address(text: str) -> bool:

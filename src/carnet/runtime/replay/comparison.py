@@ -7,6 +7,7 @@ Law 2. How a stream was cut into pieces is no part of it: texts that follow one 
 """
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -24,6 +25,7 @@ from carnet.core.messages.events import (
     Text,
     Usage,
     Waiting,
+    joined_text,
     write_event,
 )
 
@@ -50,15 +52,17 @@ class TurnVerdict(Struct, frozen=True, kw_only=True):
 def compared(events: Sequence[Event]) -> list[bytes]:
     """What is compared."""
     kept: list[Event] = []
-    for event in events:
-        if isinstance(event, Usage) or (isinstance(event, Extension) and event.name in _NOTES):
-            continue
-        last = kept[-1] if kept else None
-        if isinstance(event, Text) and isinstance(last, Text):
-            kept[-1] = Text(last.text + event.text)
+    spoken = [event for event in events if not _is_note(event)]
+    for is_text, pieces in groupby(spoken, key=lambda event: isinstance(event, Text)):
+        if is_text:
+            kept.append(Text(joined_text(list(pieces))))
         else:
-            kept.append(_plain(event))
+            kept += map(_plain, pieces)
     return [write_event(event) for event in kept if event != Text("")]
+
+
+def _is_note(event: Event) -> bool:
+    return isinstance(event, Usage) or (isinstance(event, Extension) and event.name in _NOTES)
 
 
 def _plain(event: Event) -> Event:

@@ -3,7 +3,8 @@
 Law 1. Everything that is kept of a run is told: its turns, what was asked and said, its calls to
        others, what it cost. What is no longer kept is left out, and not made up.
 Law 2. No secret is told: the journal holds none, and the words that answer a question are sealed.
-Law 3. A piece of the journal is in memory at a time, however long the run is.
+Law 3. Of what was said a piece is in memory at a time, however much that is; of the turns and the
+       postings, which are small, all.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -21,7 +22,7 @@ from carnet.runtime.replay.record import entries_of
 from carnet.wire.grammar.times import when
 
 VERSION: Final = 1
-MOST_POSTINGS: Final = 10_000
+ALL: Final = 2**31 - 1  # postings: a run has a few for each of its turns
 
 Line = dict[str, Any]
 
@@ -55,7 +56,7 @@ async def _lines(records: Records, run: str, turns: Sequence[Turn]) -> AsyncIter
             yield {"kind": "hop", "n": turn.n, **hop_fields(hop)}
         for question in asked.get(turn.n, ()):
             yield {"kind": "question", "n": turn.n, **_question(question)}
-    for posting in reversed(await records.ledger(run=run, account=None, limit=MOST_POSTINGS)):
+    for posting in reversed(await records.ledger(run=run, account=None, limit=ALL)):
         yield {
             "kind": "posting",
             "turn": posting.turn,

@@ -1,7 +1,8 @@
 """A process that calls nobody: what a replay runs may not leave it, whoever wrote it.
 
 Law 1. While it holds, connecting, sending, looking up a name and starting a program are refused
-       where Python itself would do them, in every thread; each attempt is noted.
+       where Python itself would do them, in every thread; each attempt is noted. Where the process
+       ends with it, it holds to that end: what an agent has begun may outlast its turn.
 Law 2. What was said to be live may leave: it is so for its own task, and for nobody else.
 Law 3. What a library does without Python is out of reach; no package of ours is such a one.
 """
@@ -15,11 +16,11 @@ from typing import Any, Final
 from carnet.errors import EgressRefused
 from carnet.ports.world.http_client import HttpAnswer, Outbound
 
-LOOKUPS: Final = frozenset({"socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"})
 LEAVING: Final = frozenset(
     {
         *("socket.connect", "socket.sendto", "socket.sendmsg", "subprocess.Popen", "os.system"),
         *("os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn"),
+        *("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"),
     }
 )
 NOBODY: Final = "a replay calls nobody"
@@ -46,25 +47,22 @@ _rule: Final = _Rule()
 
 
 @contextmanager
-def offline(*, with_live: bool = False) -> Iterator[list[str]]:
-    """Refuse what would leave this process; gives what was tried.
-
-    `with_live`: somebody may, and names are looked up for them in threads that nobody knows.
-    """
+def offline(*, to_the_end: bool) -> Iterator[list[str]]:
+    """Refuse what would leave this process, perhaps to its end; gives what was tried."""
     if not _rule.is_installed:
         sys.addaudithook(_rule.hook)
         _rule.is_installed = True
-    _rule.tried = []
-    _rule.refused = LEAVING if with_live else LEAVING | LOOKUPS
+    _rule.refused = LEAVING
     try:
         yield _rule.tried
     finally:
-        _rule.refused = frozenset()
+        if not to_the_end:
+            _rule.refused = frozenset()
 
 
 @contextmanager
 def live() -> Iterator[None]:
-    """Let this task leave."""
+    """Let this task leave, and the threads that work for it."""
     token = _live.set(True)
     try:
         yield

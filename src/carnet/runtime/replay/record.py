@@ -25,16 +25,28 @@ from carnet.core.messages.events import (
 from carnet.core.messages.interrupt import Answered
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.people.identity import CHAT
-from carnet.errors import InvalidRequest, OutcomeUnknown, UsageInvalid
+from carnet.errors import (
+    Cancelled,
+    InvalidRequest,
+    OutcomeUnknown,
+    ProviderTimeout,
+    ShuttingDown,
+    UsageInvalid,
+)
 from carnet.ports.calls.steps import Step, Steps
 from carnet.ports.calls.turns import Turns
 from carnet.ports.world.records import JournalEntry, Records
 from carnet.wire.dialects.openai.request import read_ask, read_messages
 from carnet.wire.grammar import json
 
-MOST_BYTES: Final = 256 * 1024 * 1024  # of events and requests, that one run may have
+MOST_BYTES: Final = 64 * 1024 * 1024  # of events, requests and steps, as they are kept
 MOST_ROWS: Final = 500
 SAMVAD: Final = "samvad"
+
+# How a turn ends that was stopped from outside; where it was not, it ends so again.
+CUT: Final = frozenset(
+    {each.code for each in (Cancelled, OutcomeUnknown, ShuttingDown, ProviderTimeout)}
+)
 
 _MESSAGES: Final = frozenset({"messages", "skill", "payload"})
 
@@ -55,6 +67,11 @@ class ReadsRuns(Protocol):
         """What agents have done."""
 
 
+def is_cut(turn: Turn) -> bool:
+    """Whether a turn was stopped from outside."""
+    return turn.code in CUT
+
+
 class RecordedTurn(Struct, frozen=True, kw_only=True, eq=False):
     """What is kept of one turn."""
 
@@ -65,13 +82,17 @@ class RecordedTurn(Struct, frozen=True, kw_only=True, eq=False):
     answers: tuple[Answered, ...] = ()  # to what it asked for
     outbound: tuple[OutboundCall, ...] = ()
 
+    def spoken(self) -> tuple[Event, ...]:
+        """What it has said before its end."""
+        events = self.events
+        return events[:-1] if events and is_terminal(events[-1]) else events
+
     def answer(self) -> tuple[Event, ...]:
         """What whoever called it was given: its events, what it used, its end."""
-        turn, events = self.turn, self.events
+        turn, spoken = self.turn, self.spoken()
         usage = Usage(turn.tokens_in, turn.tokens_out, turn.cost, turn.run_cost)
-        if not events or not is_terminal(events[-1]):
-            return (*events, usage, Failed.of(OutcomeUnknown()))
-        return (*events[:-1], usage, events[-1])
+        ended = self.events[len(spoken) :] or (Failed.of(OutcomeUnknown()),)
+        return (*spoken, usage, *ended)
 
     def ask(self) -> Ask:
         """What was asked; InvalidRequest if that cannot be read."""
@@ -117,11 +138,12 @@ class RecordedRun:
         self._by_id: dict[str, list[RecordedTurn]] = {}
         for each in self.turns:
             self._by_id.setdefault(each.turn.turn, []).append(each)
-        self._children: dict[int, list[RecordedTurn]] = {}
+        self._roots = [each for each in self.turns if not each.turn.actor.startswith(IN_PROCESS)]
+        self._children: dict[int, dict[str, RecordedTurn]] = {}
         for each in self.turns:
             above = self.parent(each.turn)
             if above is not None:
-                self._children.setdefault(above.turn.n, []).append(each)
+                self._children.setdefault(above.turn.n, {}).setdefault(each.turn.turn, each)
 
     def find(self, n: int) -> RecordedTurn | None:
         """The turn with this number."""
@@ -132,17 +154,18 @@ class RecordedRun:
         if not child.actor.startswith(IN_PROCESS):
             return None
         named = child.parent_turn is not None or not is_unscoped(child.run, child.turn)
-        among = self._by_id.get(child.parent_turn or "", ()) if named else self.roots()
+        among = self._by_id.get(child.parent_turn or "", ()) if named else self._roots
         agent = child.actor.removeprefix(IN_PROCESS)
-        return next((each for each in among if each.turn.agent == agent), None)
+        found = [each for each in among if each.turn.agent == agent]
+        return max(found, key=lambda each: _likeness(each.turn, child), default=None)
 
     def child(self, parent: Turn, turn: str) -> RecordedTurn | None:
         """The call that a turn made under this id."""
-        return next((each for each in self.children(parent) if each.turn.turn == turn), None)
+        return self._children.get(parent.n, {}).get(turn)
 
     def children(self, parent: Turn) -> list[RecordedTurn]:
         """The calls that a turn made."""
-        return self._children.get(parent.n, [])
+        return list(self._children.get(parent.n, {}).values())
 
     def above(self, agent: str) -> frozenset[int]:
         """The numbers of the turns of an agent, and of all that have called it, at any depth."""
@@ -156,7 +179,16 @@ class RecordedRun:
 
     def roots(self) -> list[RecordedTurn]:
         """The turns that no agent here has made."""
-        return [each for each in self.turns if not each.turn.actor.startswith(IN_PROCESS)]
+        return list(self._roots)
+
+
+def _likeness(parent: Turn, child: Turn) -> tuple[bool, ...]:
+    """How much speaks for it that one of several has made a call: two callers may use one id."""
+    return (
+        parent.correlation == child.correlation,
+        parent.payer == child.payer,
+        parent.created <= child.created <= (parent.ended or child.created),
+    )
 
 
 async def read_recorded(store: ReadsRuns, run: str) -> RecordedRun | None:
@@ -168,16 +200,24 @@ async def read_recorded(store: ReadsRuns, run: str) -> RecordedRun | None:
     size = 0
     async for entry in entries_of(store.records, run):
         size += len(entry.data)
-        if size > MOST_BYTES:
-            raise UsageInvalid(
-                reason=f"The record of {run} has more than {MOST_BYTES // (1024 * 1024)} MiB.",
-                fix="Export it: carnet run export ID",
-            )
+        _refuse_large(run, size)
         if entry.kind == "accepted" and entry.data:
             asked[entry.turn_n] = entry.data
     outbound = await store.records.outbound(run, reader=None)
-    found = [await _recorded(store, turn, asked, outbound.get(turn.n, ())) for turn in turns]
+    found: list[RecordedTurn] = []
+    for turn in turns:
+        found.append(await _recorded(store, turn, asked, outbound.get(turn.n, ())))
+        size += sum(len(step.result) for step in found[-1].steps)
+        _refuse_large(run, size)
     return RecordedRun(run, found)
+
+
+def _refuse_large(run: str, size: int) -> None:
+    if size > MOST_BYTES:
+        raise UsageInvalid(
+            reason=f"The record of {run} has more than {MOST_BYTES // (1024 * 1024)} MiB.",
+            fix=f"Write it out instead: carnet run export {run}",
+        )
 
 
 async def _recorded(

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from carnet.core.dialogue.events import (
     TEXT_KIND,
+    ConversationStarted,
     DialogueEvent,
     kind_of_event,
     read_dialogue_event,
@@ -47,6 +48,9 @@ _READ: Final = (
 _ALL: Final = "SELECT body FROM dialogue_event WHERE run = ? AND owner = ? AND scope = ? ORDER BY n"
 _LAST: Final = (
     "SELECT COALESCE(MAX(n), 0) FROM dialogue_event WHERE run = ? AND owner = ? AND scope = ?"
+)
+_BEGUN: Final = (
+    "SELECT run, body FROM dialogue_event WHERE scope = '' AND n = 1 AND run LIKE ? ESCAPE '!'"
 )
 _RUNS: Final = "SELECT DISTINCT run, owner FROM dialogue_event WHERE scope = '' ORDER BY run, owner"
 _OWNERS: Final = "SELECT DISTINCT owner FROM dialogue_event WHERE run = ? ORDER BY owner"
@@ -122,6 +126,14 @@ class DialogueJournal:
                 )
             )
         return found
+
+    async def begun(self, prefix: str = "") -> list[str]:
+        """The ids of the runs that begin so, newest first."""
+        escaped = "".join(f"!{c}" if c in "!%_" else c for c in prefix)
+        rows = await self.fetch(_BEGUN, (f"{escaped}%",))
+        started = [(_started(read_dialogue_event(body)), run) for run, body in rows]
+        newest = dict.fromkeys(run for _, run in sorted(started, reverse=True))  # of all callers
+        return [run for run in newest if run.startswith(prefix)]
 
     async def events(
         self, run: str, parent_turn_id: str = "", *, owner: str | None = None
@@ -222,6 +234,10 @@ class OwnedDialogues:
     def hold(self, run: str, scope: str) -> AbstractAsyncContextManager["JournalPages"]:
         """Be the one who writes a dialogue; InProgress while somebody else is."""
         return self._journal.hold(run, self._owner, scope)
+
+
+def _started(event: DialogueEvent) -> int:
+    return event.at if isinstance(event, ConversationStarted) else 0
 
 
 class JournalPages:
