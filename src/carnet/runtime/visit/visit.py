@@ -41,7 +41,7 @@ from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import AGENT_OWNED, FORWARD_USER
 from carnet.runtime.stream import closing
 from carnet.runtime.visit.callee import Callee
-from carnet.runtime.visit.children import ChildCall, ChildCalls
+from carnet.runtime.visit.children import ChildCall
 from carnet.runtime.visit.dialogue import ConversingVisit
 from carnet.runtime.visit.interrupts import TurnQuestions
 from carnet.runtime.visit.means import NO_MEANS, VisitMeans
@@ -76,7 +76,6 @@ class Visit(ConversingVisit):
         self._dispatch = dispatch
         self._last_depth = last_depth
         self._auth_source = auth_source
-        self._children = ChildCalls(call.carnet, call.record.key)
         self._is_over = False
         self._means = means
         self._kept: KeptSteps | None = None
