@@ -306,7 +306,7 @@ def test_an_agent_that_calls_itself_ten_times_over_stops(scene: Scene) -> None:
 def test_an_agent_sees_who_sends_whom_it_is_and_where_it_stands(scene: Scene) -> None:
     """R39: of a person, of one in the same process, of another organisation; by SAMVAD as well."""
     acme, globex, _ = scene
-    owner = ["@owner@acme.example", "token:owner", "token", None, False]
+    owner = ["@owner@acme.example", "token:starter", "token", None, False]
     to, top = "@tells@acme.example", [0, 3, 3, False]
     direct = acme.chat("hi", "tells")
     assert json.loads(direct.text) == [*owner, to, ["hi"], top, None]

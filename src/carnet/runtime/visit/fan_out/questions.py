@@ -116,7 +116,7 @@ class BranchQuestions:
                 if self._shown and (found := self._whole(await self._look())):
                     return found
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS if self._shown else None):
+                async with asyncio.timeout(LOOK_SECONDS if self._ids else None):
                     await self._new.wait()
 
     async def close(self) -> Mapping[int, bool]:
