@@ -91,10 +91,10 @@ async def spawns(visit: carnet.Visit) -> str:
 
 async def tells(visit: carnet.Visit) -> str:
     sender, chain, context = visit.sender, visit.chain, visit.context
-    told = [sender.address, sender.name, sender.how, sender.domain, sender.is_agent]
-    told += [visit.recipient, [str(part) for part in visit.parts]]
-    told += [[chain.hop, chain.cap, chain.hops_left, chain.is_final]]
-    return json.dumps([*told, context and [context.agent, context.host, context.verified]])
+    facts = [sender.address, sender.name, sender.how, sender.domain, sender.is_agent]
+    facts += [visit.recipient, [str(part) for part in visit.parts]]
+    facts += [[chain.hop, chain.cap, chain.hops_left, chain.is_final]]
+    return json.dumps([*facts, context and [context.agent, context.host, context.verified]])
 """
 CONFIG = """
 [agents.fans]
@@ -403,13 +403,13 @@ def test_an_agent_that_calls_itself_ten_times_over_stops(scene: Scene) -> None:
     assert len(executions(scene.acme.folder, "spawns")) == 256
 
 
-def test_an_agent_is_told_who_sends_whom_it_is_and_where_it_stands(scene: Scene) -> None:
+def test_an_agent_sees_who_sends_whom_it_is_and_where_it_stands(scene: Scene) -> None:
     """R39: of a person, of one in the same process, of another organisation; by SAMVAD as well."""
     acme, globex, _ = scene
-    owner = ["@owner@acme.example", "token:owner", "token", None, False]
+    owner = ["@owner@acme.example", "token:starter", "token", None, False]
     to, top = "@tells@acme.example", [0, 3, 3, False]
-    said = acme.chat("hi", "tells")
-    assert json.loads(said.text) == [*owner, to, ["hi"], top, None]
+    direct = acme.chat("hi", "tells")
+    assert json.loads(direct.text) == [*owner, to, ["hi"], top, None]
     host = [
         ("X-Agents-Api-Caller-Agent", "source"),
         ("X-Agents-Api-Caller-Host", "https://s.example"),
@@ -430,9 +430,14 @@ def test_an_agent_is_told_who_sends_whom_it_is_and_where_it_stands(scene: Scene)
     sender = Sender("agent://client-told")
     globex.carnet("peers", "add", sender.identity, "--key", sender.public)
     with Line(globex.port) as line:
-        told = {"scheme": "bearer", "token": globex.token}
-        at = {"target": f"/agents/tells{MESSAGE}", "payload": {"text": "hi"}, "auth": told}
-        reply = line.send(message(sender, "agent://tells.globex.example", **at))
+        asked = message(
+            sender,
+            "agent://tells.globex.example",
+            target=f"/agents/tells{MESSAGE}",
+            payload={"text": "hi"},
+            auth={"scheme": "bearer", "token": globex.token},
+        )
+        reply = line.send(asked)
     own = json.loads(result(reply)["text"])
     signed = [sender.identity, f"sender:{sender.identity}", "signature"]
     assert own[:3] == signed

@@ -6,7 +6,7 @@ What one of those asks for is shown and answered while the others go on.
 import contextlib
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +97,7 @@ class Asked:
     def __init__(self, acme: Organisation, run: str, agent: str, text: str, token: str) -> None:
         ids = [("x-tangle-runid", run), ("x-tangle-turnid", "t1")]
         self._reply: Reply | None = None
-        self._call = lambda: acme.chat(text, agent, token=token, headers=ids)
+        self._call: Callable[[], Reply] = lambda: acme.chat(text, agent, token=token, headers=ids)
         self._thread = threading.Thread(target=self._wait)
         self._thread.start()
 
@@ -159,8 +159,8 @@ def test_answers_are_listed_in_order_or_given_to_the_agent_that_joins_them(
     assert reply.text.startswith("<3 agents were asked at once.")
     assert reply.text.endswith(f"They were asked:\nhi there\n\n{carnet.untrusted(listed)}>")
     handles = "@words@acme.example, @echo@acme.example say so"
-    said = acme.chat(handles, "mentions")
-    assert said.text == "@words@acme.example:\nsay so \n\n@echo@acme.example:\nsay so"
+    named = acme.chat(handles, "mentions")
+    assert named.text == "@words@acme.example:\nsay so \n\n@echo@acme.example:\nsay so"
     for text, reason in (("say so", "no handle"), ("@echo@acme.example", "says nothing")):
         refused = acme.chat(text, "mentions")
         assert (refused.status, refused.code) == (400, "invalid_request")
@@ -239,7 +239,7 @@ def test_while_one_waits_the_answers_of_the_others_are_shown_and_can_do_without(
     waits = asked.reply()
     assert (waits.status, waits.code) == (403, "approval_required")
     shown = f"echo:\n{run}\n\ncautious asks for something first.\n\nheld:\nlet go"
-    assert waits.json["said"] == shown
+    assert waits.json["partial"] == shown
     assert waits.json["error"]["interrupts"][0]["without"] is True
     (top,) = acme.json("run", "show", run, "--full")["turns"]
     assert top["answered"]["text"] == shown

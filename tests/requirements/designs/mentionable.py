@@ -26,7 +26,7 @@ _WITHOUT = (
     _ORCHESTRATOR + "test_while_one_waits_the_answers_of_the_others_are_shown_and_can_do_without",
     _ORCHESTRATOR + "test_the_others_go_on_without_also_while_they_run",
 )
-_TOLD = _FAN_OUT + "test_an_agent_is_told_who_sends_whom_it_is_and_where_it_stands"
+_SEEN = _FAN_OUT + "test_an_agent_sees_who_sends_whom_it_is_and_where_it_stands"
 _EVIDENCE = "identity evidence"
 _INTERRUPTS = "tests/interop/interrupts/test_openai.py::"
 _SIBLINGS = (
@@ -42,7 +42,7 @@ ROWS = (
         (
             _ADDRESS + "test_an_address_is_read_as_it_was_written",
             _ADDRESS + "test_the_three_spellings_of_a_handle_name_one_address",
-            _TOLD,
+            _SEEN,
         ),
     ),
     Row(
@@ -236,8 +236,8 @@ ROWS = (
     ),
     Row(
         "mentionable:orchestrator:without",
-        "The answers of the others are shown beside the question, and to go on without whoever asks "
-        "is one of its answers.",
+        "The answers of the others are shown beside the question, and to go on without whoever "
+        "asks is one of its answers.",
         "R38",
         _WITHOUT,
     ),
@@ -255,11 +255,11 @@ ROWS = (
         (_ORCHESTRATOR + "test_a_kill_while_one_asks_loses_neither_question_nor_answer",),
     ),
     Row(
-        "mentionable:visit:told",
-        "An agent is told the sender as it was proved, its own address, the parts of what was said, "
+        "mentionable:visit:seen",
+        "An agent sees the sender as it was proved, its own address, the parts of the message, "
         "its place in the chain, and what the caller claims of itself.",
         "003 symmetric addressing, R39",
-        (_TOLD,),
+        (_SEEN,),
     ),
     Row(
         "mentionable:evidence:rebound",

@@ -12,9 +12,9 @@ def test_the_handles_that_a_message_begins_with_are_asked_the_rest() -> None:
     before = [Message.user("hello"), Message.assistant("yes?")]
     text = " @a@x.example,  acct:b@y.example: agent://z.example @a@x.example find  @c@x.example"
     picture = Link("https://x.example/a.png")
-    agents, said = addressed([*before, Message("user", (picture, text))])
+    agents, messages = addressed([*before, Message("user", (picture, text))])
     assert agents == ("@a@x.example", "@b@y.example", "agent://z.example")
-    assert said == [*before, Message("user", (picture, "find  @c@x.example"))]
+    assert messages == [*before, Message("user", (picture, "find  @c@x.example"))]
 
 
 @pytest.mark.parametrize("text", ["", "find it", "@a find it", "@a@localhost x", "@a@x.example "])
@@ -25,7 +25,7 @@ def test_without_a_handle_or_a_question_nobody_is_asked(text: str) -> None:
         addressed([Message("user", (Link("https://x.example"),))])
 
 
-def test_every_answer_stands_behind_its_address_and_nobody_is_told_of_who_was_not_needed() -> None:
+def test_every_answer_stands_behind_its_address_unless_it_was_not_needed() -> None:
     answers = [
         BranchAnswer(place=0, to="a", state="done", text="yes"),
         BranchAnswer(place=1, to="b", state="failed", error=AgentFailed("at /etc")),

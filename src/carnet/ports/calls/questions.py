@@ -16,7 +16,7 @@ from carnet.core.chain.turn import Turn
 from carnet.core.messages.interrupt import Answered, Interrupt, InterruptRecord
 
 
-class Asking(Struct, frozen=True, kw_only=True):
+class EarlyQuestions(Struct, frozen=True, kw_only=True):
     """What a turn asks for while it runs."""
 
     turn: Turn
@@ -26,10 +26,10 @@ class Asking(Struct, frozen=True, kw_only=True):
     now: int
 
 
-class Questions(Protocol):
+class OpenQuestions(Protocol):
     """The questions of the turns of one store that run."""
 
-    async def ask(self, asking: Asking) -> Sequence[InterruptRecord]:
+    async def ask(self, asking: EarlyQuestions) -> Sequence[InterruptRecord]:
         """Let them be answered; all of the turn as they are then.
 
         One that was asked before, with the same secret, keeps the answer that it has.

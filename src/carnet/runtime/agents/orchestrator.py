@@ -72,11 +72,11 @@ class Orchestration(Struct, frozen=True, kw_only=True):
 
 def listed(answers: Sequence[BranchAnswer], asking: Sequence[int] = ()) -> str:
     """All answers, each behind its address; one that was not needed is left out."""
-    told = [_told(answer, is_asking=answer.place in asking) for answer in answers]
-    return "\n\n".join([each for each in told if each])
+    lines = [_line(answer, is_asking=answer.place in asking) for answer in answers]
+    return "\n\n".join([each for each in lines if each])
 
 
-def _told(answer: BranchAnswer, *, is_asking: bool) -> str:
+def _line(answer: BranchAnswer, *, is_asking: bool) -> str:
     if answer.state == "done":
         return f"{answer.to}:\n{answer.text}"
     if is_asking:
@@ -124,11 +124,11 @@ def _handle(word: str) -> str | None:
 
 def _messages(visit: Visit) -> list[Message]:
     """The conversation as far as the user has spoken last."""
-    said = list(visit.messages)
-    while said and said[-1].role != "user":
-        said.pop()
-    if said:
-        return said
+    messages = list(visit.messages)
+    while messages and messages[-1].role != "user":
+        messages.pop()
+    if messages:
+        return messages
     text = visit.payload.get("text")
     if not isinstance(text, str) or not text:
         raise InvalidRequest("messages", "says nothing")

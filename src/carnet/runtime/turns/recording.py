@@ -249,12 +249,11 @@ class Recording(Grown):
             await self._flush
         if self.broken is not None and isinstance(self.broken, Fenced | OutcomeUnknown):
             raise self.broken  # what may have been written would be said twice
-        state = STATES[type(end)]
+        state, call = STATES[type(end)], self._call
         if self._target.is_remote and self._usages[1:]:
             self._usages = same_call(self._usages)
         tokens = add_up(self._usages) if self._usages else NO_TOKENS
         debits = self._debits(tokens, state)
-        call = self._call
         for outbound in self._outbound:
             self._keep(pointer(call.record.fence, outbound.ordinal))
         self._keep(journaled(end) if type(end) is Waiting else end)

@@ -43,7 +43,7 @@ from carnet.ports.calls.agent import AGENT_OWNED, FORWARD_USER
 from carnet.runtime.chain.turn_chain import ThreadedOutput, TurnChain
 from carnet.runtime.stream import closing
 from carnet.runtime.visit.callee import Callee
-from carnet.runtime.visit.children import ChildCall, ChildCalls
+from carnet.runtime.visit.children import ChildCall
 from carnet.runtime.visit.dialogue import ConversingVisit
 from carnet.runtime.visit.interrupts import TurnQuestions
 from carnet.runtime.visit.means import NO_MEANS, VisitMeans

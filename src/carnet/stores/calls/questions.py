@@ -11,7 +11,7 @@ from typing import Final
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.interrupt import InterruptRecord
 from carnet.faults import point
-from carnet.ports.calls.questions import Asking
+from carnet.ports.calls.questions import EarlyQuestions
 from carnet.stores.database import Database
 from carnet.stores.secrets.seal import beside
 from carnet.stores.turn.interrupts import INSERT_EARLY, Interrupts
@@ -39,7 +39,7 @@ class StoredQuestions:
         self._interrupts = interrupts
         self._lock = _LOCK + database.row_lock
 
-    async def ask(self, asking: Asking) -> list[InterruptRecord]:
+    async def ask(self, asking: EarlyQuestions) -> list[InterruptRecord]:
         """Let them be answered; all of the turn as they are then."""
         n, fence = asking.turn.n, asking.turn.fence
         sealing = partial(self._interrupts.early, asking)

@@ -27,7 +27,7 @@ from carnet.core.messages.interrupt import (
     check_together,
     hash_state,
 )
-from carnet.ports.calls.questions import Asking
+from carnet.ports.calls.questions import EarlyQuestions
 from carnet.ports.calls.turns import Answer, TurnClaim, TurnFinish
 from carnet.stores.database import Database, Row
 from carnet.stores.secrets.seal import Seal, Unsealable
@@ -229,7 +229,7 @@ class Interrupts:
             self._key_id,
         )
 
-    def early(self, asking: Asking) -> tuple[list[Row], Row]:
+    def early(self, asking: EarlyQuestions) -> tuple[list[Row], Row]:
         """What a turn asks for while it runs, and the call that it is, as they are stored.
 
         None of it is debited by this turn: it is asked for by those that it has called.

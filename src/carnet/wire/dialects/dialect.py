@@ -248,8 +248,8 @@ class AnswerWriter(Protocol):
     def refusal(self, failed: Failed, usage: Usage | None, /) -> Reply:
         """The answer of an admitted call that failed, and what it has cost all the same."""
 
-    def waiting(self, waiting: Waiting, usage: Usage | None, said: str, /) -> Reply:
-        """The answer of a call that waits: what for, what it has cost and `said` so far."""
+    def waiting(self, waiting: Waiting, usage: Usage | None, partial: str, /) -> Reply:
+        """The answer of a call that waits: what for, its cost, and what it answered so far."""
 
 
 class Dialect(Protocol):

@@ -17,7 +17,7 @@ from carnet.core.call import Call
 from carnet.core.messages.interrupt import Answered, Interrupt, InterruptRecord
 from carnet.core.sealed_call import sealed_call_of, write_sealed_call
 from carnet.errors import CarnetError
-from carnet.ports.calls.questions import Asking, Questions, Surface
+from carnet.ports.calls.questions import EarlyQuestions, OpenQuestions, Surface
 from carnet.ports.world.clock import Clock
 
 LOOK_SECONDS: Final = 0.25  # between two looks for answers, while other branches go on
@@ -28,7 +28,7 @@ ByRule = Callable[[Call, Sequence[Interrupt]], Awaitable[object]]
 class SurfacedQuestions:
     """The same over a store."""
 
-    def __init__(self, questions: Questions, clock: Clock) -> None:
+    def __init__(self, questions: OpenQuestions, clock: Clock) -> None:
         self._questions = questions
         self._clock = clock
         self.by_rule: ByRule | None = None  # given later: rules need all else to be built
@@ -39,7 +39,7 @@ class SurfacedQuestions:
         if None in owners:  # a caller elsewhere is told when the turn waits
             return
         records = await self._questions.ask(
-            Asking(
+            EarlyQuestions(
                 turn=call.record,
                 interrupts=tuple(interrupts),
                 owners=owners,
@@ -116,7 +116,7 @@ class BranchQuestions:
                 if self._shown and (found := self._whole(await self._look())):
                     return found
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS if self._shown else None):
+                async with asyncio.timeout(LOOK_SECONDS if self._ids else None):
                     await self._new.wait()
 
     async def close(self) -> Mapping[int, bool]:
@@ -158,14 +158,14 @@ class BranchQuestions:
         found: dict[int, bool] = {}
         for place, ids in self._ids.items():
             asked = self._visit.asked(ids)
-            told = [by_id[one.id] for one in asked if self._is_answer(one, by_id.get(one.id))]
-            if not told or len(told) < len(ids):
+            whole = [by_id[one.id] for one in asked if self._is_answer(one, by_id.get(one.id))]
+            if not whole or len(whole) < len(ids):
                 continue
-            found[place] = self._offers and any(each.resolution.is_without for each in told)
-            self._brought |= {each.interrupt.state for each in told}
+            found[place] = self._offers and any(each.resolution.is_without for each in whole)
+            self._brought |= {each.interrupt.state for each in whole}
             self._shown -= ids
             if not found[place]:
-                self._visit.take_answers(told)
+                self._visit.take_answers(whole)
         for place in found:
             self.drop(place)
         return found

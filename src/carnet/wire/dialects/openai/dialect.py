@@ -161,7 +161,7 @@ class ChatWriter:
         )
         return Reply(status, [*self.headers(stream=False)[:-1], *_raw(headers)], body)
 
-    def waiting(self, waiting: Waiting, usage: Usage | None, said: str, /) -> Reply:
+    def waiting(self, waiting: Waiting, usage: Usage | None, partial: str, /) -> Reply:
         """An error object with what the turn waits for, beside what was said so far."""
         call = self._call
         status, headers, body = write_waiting(
@@ -169,7 +169,7 @@ class ChatWriter:
             run=call.carnet.run,
             usage=usage,
             currency=self._currency,
-            said=said,
+            partial=partial,
         )
         return Reply(status, [*self.headers(stream=False)[:-1], *_raw(headers)], body)
 

@@ -195,15 +195,15 @@ def waiting_object(waiting: Waiting, *, run: str | None) -> dict[str, Any]:
 
 
 def write_waiting(
-    waiting: Waiting, *, run: str | None, usage: Usage | None, currency: str, said: str = ""
+    waiting: Waiting, *, run: str | None, usage: Usage | None, currency: str, partial: str = ""
 ) -> tuple[int, dict[str, str], bytes]:
     """The status, the headers and the body for a turn that waits, by what it asked for first."""
     error = waiting.error()
     status, _ = find_row(REFUSALS, error)
     facts = waiting_object(waiting, run=run)
     body: dict[str, Any] = {"error": facts, "code": facts["code"], "message": facts["message"]}
-    if said:  # such as the answers of those who were asked beside
-        body["said"] = said
+    if partial:  # such as the answers of those who were asked beside
+        body["partial"] = partial
     headers = {**_headers(error, status), "x-should-retry": "false"}
     return status, headers, json.write(body | charge_member(usage, currency))
 

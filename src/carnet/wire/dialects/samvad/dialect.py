@@ -160,9 +160,9 @@ class EnvelopeWriter:
         span = span_of(call.record)
         return _reply(*write_error(failed.error(), trace_id=call.carnet.run, span_id=span))
 
-    def waiting(self, waiting: Waiting, usage: Usage | None, said: str, /) -> Reply:
+    def waiting(self, waiting: Waiting, usage: Usage | None, partial: str, /) -> Reply:
         """A response envelope with an error; a header has what it waits for."""
-        del usage, said
+        del usage, partial
         call = self._call
         error, span = waiting.error(), span_of(call.record)
         reply = _reply(*write_error(error, trace_id=call.carnet.run, span_id=span))
