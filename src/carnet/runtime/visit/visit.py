@@ -87,11 +87,6 @@ class Visit(ConversingVisit):
         self._calling = 0  # calls to others that have not ended
         self._quiet: asyncio.Event | None = None  # set when one of them ends
 
-    @cached_property
-    def _children(self) -> ChildCalls:
-        """The places of its calls: many an agent makes none."""
-        return ChildCalls(self._call.carnet, self._call.record.key)
-
     @property
     def carnet(self) -> Carnet:
         """Its travel document."""

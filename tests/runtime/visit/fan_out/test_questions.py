@@ -33,6 +33,9 @@ class Shown:
             raise StorageUnavailable
         self.asked += interrupts
 
+    def has_asked(self) -> bool:
+        return bool(self.asked)
+
     async def answers(self, call: Call) -> Sequence[Answered]:
         del call
         return self.given
@@ -90,7 +93,7 @@ async def test_an_answer_of_the_last_moment_counts_and_without_one_the_turn_wait
         agents, shown = Agents(a=Waiting((ASKED,)), **done("b")), Shown()
         agents.let("a")
         running = asyncio.ensure_future(run(agents, shown, "without"))
-        await until_so(lambda shown=shown: bool(shown.asked))
+        await until_so(shown.has_asked)
         assert shown.asked[0].without
         if is_given:
             shown.give("rejected", "without")

@@ -24,19 +24,11 @@ class CallingVisit(AskingVisit):
     """The part of a visit that calls others."""
 
     _means: VisitMeans
-    _places: ChildCalls | None = None  # most agents call nobody
-
-    @property
-    def _children(self) -> ChildCalls:
-        """The places of the calls out of the turn."""
-        if self._places is None:
-            self._places = ChildCalls(self._call.carnet, self._call.record.key)
-        return self._places
 
     @cached_property
     def _children(self) -> ChildCalls:
-        """The places of its calls."""
-        raise NotImplementedError
+        """The places of the calls out of the turn: many an agent makes none."""
+        return ChildCalls(self._call.carnet, self._call.record.key)
 
     @property
     def call(self) -> "Call":
