@@ -170,7 +170,8 @@ class Queue:
         self._waiting -= len(outcomes)
         if trouble is not None and trouble != self._trouble:
             self._note_trouble(trouble)
-        self._take_no_more(refusal)
+        if refusal:
+            self._take_no_more(refusal)
         turns: list[Turn] = []
         for (payload, future), answer in outcomes:
             try:
@@ -189,9 +190,8 @@ class Queue:
             self.changed(turns)
 
     def _take_no_more(self, reason: str) -> None:
-        if reason:
-            self.refusal = self.refusal or reason
-            self.refusing.set()
+        self.refusal = self.refusal or reason
+        self.refusing.set()
 
     def _note_trouble(self, trouble: str) -> None:
         self._trouble = trouble
