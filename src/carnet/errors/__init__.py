@@ -30,6 +30,8 @@
     │   ├── waits            InputRequired  ApprovalRequired  ConsentRequired
     │   │                    SignInRequired  PaymentWanted  WaitRequired  RecoveryRequired
     │   ├── policies         LegalRestriction  PolicyForbidden
+    │   ├── triggers         HookRefused  TriggerPaused  TriggerNotFound  TriggerExists
+    │   │                    TooManyTriggers  TooManyFirings  OwnerMissing
     │   └── load             RateLimited  TooManyCalls  TooManyStreams  Overloaded
     │                        ShuttingDown  TokenBudgetExceeded  TooManyTasks
     │                        TooManyWaiting  TooManyQuestions
@@ -57,6 +59,7 @@ from carnet.errors.ours import *
 from carnet.errors.refused_call import *
 from carnet.errors.refused_identity import *
 from carnet.errors.refused_state import *
+from carnet.errors.refused_trigger import *
 from carnet.errors.terminal import *
 from carnet.errors.upstream import *
 
