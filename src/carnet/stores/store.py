@@ -33,6 +33,7 @@ from carnet.stores.ledger.verification import Progress, Verified, verify
 from carnet.stores.outbox import StoredOutbox
 from carnet.stores.secrets.seal import WordSeal, derive
 from carnet.stores.secrets.secrets_file import Keys
+from carnet.stores.triggers.triggers import StoredTriggers
 from carnet.stores.trust.receipts import StoredReceipts
 from carnet.stores.trust.trust import StoredTrust, TrustReader
 from carnet.stores.turn.callbacks import StoredCallbacks
@@ -123,7 +124,10 @@ class Store:
         self.revocations: Final = Revocations(trust, database, clock, self.expiry)
         self.steps: Final = StoredSteps(database)
         self.word_seal: Final = WordSeal(secrets.seal)
-        self.outbox: Final = StoredOutbox(database)
+        self.outbox, self.triggers = (
+            StoredOutbox(database),
+            StoredTriggers(database, secrets, clock),
+        )
         self.records: Final = StoredRecords(database, search_rows, waiting, self.people)
         self.payments: Final = StoredPayments(database, search_rows)
         self.settlements: Final = Settlements(database, self._seals)
@@ -169,6 +173,7 @@ class Store:
                 await self._check_files()
                 await self._database.execute(_SET_MARK, (_MARK, self.worker))
                 await self.outbox.let_go(self._clock.wall_us())  # nobody else can be sending
+                await self.triggers.firings.let_go()
             lost = await recover(self._database, now=self._clock.wall_us())
             await self._renew()
             lost += await take_up(self._database, self.worker, now=self._clock.wall_us())
@@ -231,6 +236,7 @@ class Store:
         if self._serves:
             parts += [self.revocations.keep, self._search_rows.keep]
             parts += [self._nonces.keep, self._expire, self._cleanup.keep, self.pruner.keep]
+            parts.append(self.triggers.keep)
         await _all_of(parts)
 
     def _trust_changed(self) -> None:
