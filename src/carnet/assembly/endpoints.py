@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from carnet.assembly.agents.agents import Agents
-from carnet.config import Settings
+from carnet.config import Limits, Settings
 from carnet.core.people.address import Identities
 from carnet.gateway.answer import Answering
 from carnet.gateway.bodies import LargeBodies
@@ -30,6 +30,7 @@ from carnet.runtime.receipts.issue import Issuing, Receipted
 from carnet.runtime.receipts.task_receipts import TaskReceipts
 from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.tasks.worker import TaskWorker
+from carnet.runtime.triggers.scheduler import Scheduler
 from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.routing import Routing
 from carnet.runtime.webhooks.payload import write_secret
@@ -50,12 +51,23 @@ class Backend(Struct, frozen=True, kw_only=True, eq=False):
     identities: Identities
     journal: TurnRunner
     worker: TaskWorker
+    scheduler: Scheduler
     http: EgressClient
     ring: Ring
     ended: EndedLists
     agents: Agents
     progress_writer: ProgressWriter
     streams: OpenStreams
+
+
+def build_concurrency(limits: Limits, former: Backend | None) -> Concurrency:
+    """How many calls may be open; those that are counted already go on to be."""
+    return Concurrency(
+        per_caller=limits.calls_per_caller,
+        in_all=limits.calls,
+        streams=limits.streams_per_caller,
+        former=None if former is None else former.concurrency,
+    )
 
 
 class Endpoints(Struct, frozen=True, kw_only=True, eq=False):

@@ -11,8 +11,8 @@ from carnet.assembly.agents.functions import load_classifier
 from carnet.assembly.agents.kinds import KINDS, Kind, Parts
 from carnet.assembly.agents.models import LazyModels
 from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
-from carnet.assembly.background import build_dispatcher, build_worker
-from carnet.assembly.endpoints import Backend, build_endpoints
+from carnet.assembly.background import build_dispatcher, build_scheduler, build_worker
+from carnet.assembly.endpoints import Backend, build_concurrency, build_endpoints
 from carnet.assembly.pages import (
     build_metrics,
     build_operations,
@@ -22,7 +22,8 @@ from carnet.assembly.pages import (
     documents,
 )
 from carnet.assembly.stamps import known_stamps
-from carnet.config import Limits, Settings
+from carnet.assembly.triggers.triggers import build_starter
+from carnet.config import Settings
 from carnet.core.people.address import Identities
 from carnet.errors import CarnetError
 from carnet.faults import point
@@ -92,6 +93,8 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
     def start(self) -> None:
         """Begin with what waits in the store: tasks to run and webhooks to deliver."""
         self.backend.worker.start()
+        self.backend.scheduler.start_conversation = build_starter(self.store, self.backend)
+        self.backend.scheduler.start()
         self.dispatcher.start()
 
     def take_over(self, peers: Iterable[Peer], keys: Iterable[PinnedKey]) -> None:
@@ -107,6 +110,8 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
         self.backend.worker.take(self.backend.router, most=most, per_agent=each)
         self.dispatcher.notify = self.journal.notify = settings.inbox.notify
         self.app.failures.limit = limits.auth_failures
+        self.backend.scheduler.most = limits.firings_per_person
+        self.backend.scheduler.start_conversation = build_starter(self.store, self.backend)
 
     async def retire(self) -> None:
         """Wait for the last request and call, after another one has taken over; then let go."""
@@ -129,6 +134,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
         loop = asyncio.get_running_loop()
         until = loop.time() + self.settings.gateway.drain_seconds
         await self.backend.worker.stop()
+        await self.backend.scheduler.drain()
         await self.journal.drain(max(0.0, until - loop.time()))
         point("drain.mid")
         await self.dispatcher.drain(max(0.0, until - loop.time()))
@@ -140,6 +146,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
     async def close(self) -> None:
         """Release what is open, the store last."""
         await self.backend.worker.close()
+        await self.backend.scheduler.close()
         await self.dispatcher.close()
         await self.backend.ended.close()
         await self.backend.ring.close()
@@ -176,7 +183,7 @@ def build_backend(
     agents = Agents(parts, kinds, None if former is None else former.agents.breakers)
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
-    concurrency = _concurrency(settings.limits, former)
+    concurrency = build_concurrency(settings.limits, former)
     by_proof = _signed(settings, store, ring, identities, schemas, http, ended)
     gate = _gate(settings, store, clock, ids, router, concurrency, stamps, by_proof)
     gate.on_return = journal.came_back
@@ -190,6 +197,7 @@ def build_backend(
         worker=former.worker
         if former is not None
         else build_worker(settings, store, journal, router, clock, progress_writer, concurrency),
+        scheduler=build_scheduler(settings, store, clock) if former is None else former.scheduler,
         progress_writer=progress_writer,
         streams=streams,
         http=http,
@@ -254,15 +262,6 @@ def _parts(
 def _ring(domain: str, store: Store, http: EgressClient, clock: Clock) -> Ring:
     own = (domain, store.keys)
     return Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock, own=own)
-
-
-def _concurrency(limits: Limits, former: Backend | None) -> Concurrency:
-    return Concurrency(
-        per_caller=limits.calls_per_caller,
-        in_all=limits.calls,
-        streams=limits.streams_per_caller,
-        former=None if former is None else former.concurrency,
-    )
 
 
 def _journal(

@@ -24,7 +24,8 @@ def at(text: str) -> int:
 
 def ticks(expression: str, zone: tzinfo, after: str, most: int) -> list[str]:
     """The next ticks after a moment, as clocks show them."""
-    cron, moment, found = read_cron(expression), at(after), []
+    cron, moment = read_cron(expression), at(after)
+    found: list[str] = []
     while len(found) < most:
         following = next_tick(cron, zone, moment)
         assert following is not None
@@ -109,6 +110,11 @@ def test_far_dates_are_found_and_the_end_of_time_is_not_passed() -> None:
 def test_a_zone_without_an_offset_counts_as_utc() -> None:
     class Nowhere(tzinfo):
         def utcoffset(self, _: datetime | None, /) -> timedelta | None:
+            return None
+
+        dst = utcoffset
+
+        def tzname(self, _: datetime | None, /) -> str | None:
             return None
 
         def fromutc(self, moment: datetime, /) -> datetime:

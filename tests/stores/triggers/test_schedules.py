@@ -51,8 +51,8 @@ async def test_a_tick_is_written_down_once_and_moves_the_schedule_on(
     assert await schedules.due(NOW - 1, limit=9) == []
     assert await schedules.due(NOW, limit=9) == [schedule]
     due = Due((SECONDS - 60, SECONDS), following=SECONDS + 60)
-    told = await asyncio.gather(*(schedules.tick(schedule, due, most=9) for _ in range(8)))
-    assert sorted(told) == [False] * 7 + [True]
+    found = await asyncio.gather(*(schedules.tick(schedule, due, most=9) for _ in range(8)))
+    assert sorted(found) == [False] * 7 + [True]
     assert [(row[1], *row[2:]) for row in place.rows(FIRINGS)] == [
         (NOW - 60 * SECOND, "due", "echo", "Write it."),
         (NOW, "due", "echo", "Write it."),

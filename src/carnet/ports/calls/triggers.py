@@ -11,7 +11,7 @@ Law 4. It runs with the token that made it, so with no more rights and no more m
        and it ends with that token and with her.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -166,11 +166,24 @@ class Hooks(Protocol):
         """
 
 
+class Room(Struct, frozen=True):
+    """How much one gateway begins at once for one person, and for whom it does so now."""
+
+    each: int
+    taken: Mapping[int, int]  # by the numbers of people
+
+    def of(self, person: int) -> int:
+        """How much more may be begun for her."""
+        return self.each - self.taken.get(person, 0)
+
+
 class Firings(Protocol):
     """What is to be begun, of one store."""
 
-    async def lease(self, worker: str, *, until: int, limit: int, now: int) -> Sequence[Firing]:
-        """Take some that are due and nobody's, the oldest first."""
+    async def lease(
+        self, worker: str, *, until: int, limit: int, room: Room, now: int
+    ) -> Sequence[Firing]:
+        """Take some that are due and nobody's, the oldest first, of each person what has room."""
 
     async def renew(self, firing: Firing, *, until: int) -> bool:
         """Hold it for longer; False if another gateway has it."""
@@ -188,3 +201,20 @@ class Firings(Protocol):
         self, kind: TriggerKind, person: int, name: str, limit: int
     ) -> Sequence[FiringRecord]:
         """What became of those of one schedule or hook of hers, the newest first."""
+
+
+class Begun(Protocol):
+    """Is told the conversation that was begun, when it is kept; False if all is another's now."""
+
+    async def __call__(self, conversation: str, /) -> bool:
+        """Note it."""
+
+
+class Starter(Protocol):
+    """Has what is due said to an agent, as if its owner had said it."""
+
+    async def __call__(self, firing: Firing, begun: Begun, /) -> None:
+        """Begin the conversation and see it to its end, for now; under the same key it is the same.
+
+        What becomes of the answer is kept in the conversation. Raises what could not be begun.
+        """

@@ -6,13 +6,14 @@ Law 3. What it was to say is kept until it has ended, and no longer: then the co
 """
 
 import builtins
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final, Protocol
 
 from msgspec.structs import replace
 
 from carnet.faults import point
-from carnet.ports.calls.triggers import Firing, FiringRecord, NewFiring, TriggerKind
+from carnet.ports.calls.triggers import Firing, FiringRecord, NewFiring, Room, TriggerKind
 from carnet.stores.database import Database, Row, Statement
 
 RETRY_SECONDS: Final = 60  # for who was sent away because too much is to be begun
@@ -29,9 +30,12 @@ WAITING: Final = (
 )
 FORGET_FIRINGS: Final = "DELETE FROM firing WHERE kind = ? AND person = ? AND name = ?"
 _FREE: Final = "state = 'due' AND due <= ? AND held <= ?"
+# Of each person the first of hers, so that nobody waits behind much of somebody else's.
 _DUE: Final = (
     "SELECT n, kind, name, key, person, token, agent, content, tick, fence, attempts FROM firing"  # noqa: S608
-    f" WHERE {_FREE} ORDER BY due, n LIMIT ?"
+    " WHERE n IN (SELECT f.n FROM (SELECT n, due, ROW_NUMBER() OVER"
+    f" (PARTITION BY person ORDER BY due, n) AS place FROM firing WHERE {_FREE}) f"
+    " WHERE f.place <= ? ORDER BY f.due, f.n LIMIT ?) ORDER BY due, n"
 )
 _LEASE: Final = (
     "UPDATE firing SET worker = ?, held = ?, fence = fence + 1, attempts = attempts + 1"  # noqa: S608
@@ -80,10 +84,16 @@ class StoredFirings:
         self._database = database
 
     async def lease(
-        self, worker: str, *, until: int, limit: int, now: int
+        self, worker: str, *, until: int, limit: int, room: Room, now: int
     ) -> builtins.list[Firing]:
-        """Take some that are due and nobody's, the oldest first."""
-        found = [_read(row) for row in await self._database.fetch(_DUE, (now, now, limit))]
+        """Take some that are due and nobody's, the oldest first, of each person what has room."""
+        rows = await self._database.fetch(_DUE, (now, now, room.each, limit))
+        found: builtins.list[Firing] = []
+        taken: Counter[int] = Counter()
+        for firing in map(_read, rows):
+            taken[firing.person] += 1
+            if taken[firing.person] <= room.of(firing.person):
+                found.append(firing)
         if not found:
             return []
         in_order = sorted(found, key=lambda firing: firing.n)  # in which all are locked

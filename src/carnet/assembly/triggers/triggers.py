@@ -1,0 +1,51 @@
+"""From settings and an open store to what begins conversations while their owners are away."""
+
+from carnet.assembly.endpoints import Backend
+from carnet.config import Limits, Settings
+from carnet.gateway.triggers.own_triggers import OwnTriggers, TriggerBounds, TriggerParts
+from carnet.gateway.triggers.pages import ROUTES as PAGES
+from carnet.gateway.triggers.pages import TriggerPages
+from carnet.gateway.triggers.receiver import ROUTES as RECEIVER
+from carnet.gateway.triggers.receiver import HookReceiver
+from carnet.gateway.triggers.starter import CallStarter
+from carnet.http.exchange import Row, offered
+from carnet.ports.calls.triggers import Starter
+from carnet.ports.world.clock import Clock, Ids
+from carnet.runtime.triggers.zones import find_zone
+from carnet.stores.open import Store
+
+
+def build_triggers(
+    settings: Settings, store: Store, backend: Backend, clock: Clock, ids: Ids
+) -> list[Row]:
+    """What people make of their hooks and schedules, and what is sent to hooks."""
+    limits, kept = settings.limits, store.triggers
+    parts = TriggerParts(
+        schedules=kept.schedules,
+        hooks=kept.hooks,
+        firings=kept.firings,
+        people=store.people,
+        router=backend.router,
+        find_zone=find_zone,
+        clock=clock,
+        ids=ids,
+        bounds=_bounds(limits),
+        public_url=settings.gateway.public_url.rstrip("/"),
+        wake=backend.scheduler.wake,
+    )
+    receiver = HookReceiver(parts, max_bytes=limits.hook_body_bytes)
+    # Those with a word come first: what is no word there is a secret.
+    return [*offered(PAGES, TriggerPages(OwnTriggers(parts))), *offered(RECEIVER, receiver)]
+
+
+def build_starter(store: Store, backend: Backend) -> Starter:
+    """What has agents answer what schedules and hooks say."""
+    return CallStarter(backend.gate, backend.journal, backend.concurrency, store.tokens)
+
+
+def _bounds(limits: Limits) -> TriggerBounds:
+    return TriggerBounds(
+        schedules=limits.schedules_per_person,
+        hooks=limits.hooks_per_person,
+        firings=limits.firings_per_person,
+    )
