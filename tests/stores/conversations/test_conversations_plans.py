@@ -47,7 +47,8 @@ async def look_at_everything(store: Store) -> None:
     await store.conversations.beside(conversation, [*[each.n for each in branch], None])
     await store.conversations.turn_of(ALICE, branch[0])
     await store.conversations.change(conversation, title="new", now=NOW)
-    await store.conversations.open_answers(after=0, limit=9)
+    for is_given in (True, False):
+        await store.conversations.open_answers(after=0, limit=9, is_given=is_given)
 
 
 async def test_no_look_at_conversations_walks_through_all_of_them(

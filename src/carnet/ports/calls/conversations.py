@@ -166,10 +166,12 @@ class Page(Struct, frozen=True):
 class OpenAnswer(Struct, frozen=True):
     """An answer that has not ended, or waits, and whose it is."""
 
+    n: int  # of the conversation where it is being given, else of the answer
     owner: str
     conversation: str
-    answer: KeptMessage
+    since: int  # when something happened last
     is_given: bool  # now; else it waits
+    answer: KeptMessage
 
 
 class Conversations(Protocol):
@@ -232,5 +234,5 @@ class Conversations(Protocol):
     ) -> Conversation:
         """Rename it, put it away, mark it, or show another branch."""
 
-    async def open_answers(self, *, after: int, limit: int) -> Sequence[OpenAnswer]:
-        """Answers that are being given or wait, of everybody, by their numbers."""
+    async def open_answers(self, *, after: int, limit: int, is_given: bool) -> Sequence[OpenAnswer]:
+        """Answers that are being given, or wait, of everybody, by their numbers."""

@@ -321,13 +321,12 @@ class StoredConversations:
             raise ConversationNotFound
         return found
 
-    async def open_answers(self, *, after: int, limit: int) -> list[OpenAnswer]:
-        """Answers that are being given or wait, of everybody."""
-        rows = await self._database.fetch(sql.GIVEN, (after, limit))
-        rows += await self._database.fetch(sql.WAITING, (after, limit))
+    async def open_answers(self, *, after: int, limit: int, is_given: bool) -> Sequence[OpenAnswer]:
+        """Answers that are being given, or wait, of everybody."""
+        rows = await self._database.fetch(sql.GIVEN if is_given else sql.WAITING, (after, limit))
         return [
-            OpenAnswer(owner, id, read_message(tuple(row)), bool(is_given))
-            for owner, id, is_given, *row in rows
+            OpenAnswer(n, owner, id, since, is_given, read_message(tuple(row)))
+            for n, owner, id, since, *row in rows
         ]
 
 

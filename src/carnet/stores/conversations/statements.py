@@ -104,12 +104,12 @@ FIRST_ONES: Final = (
 )
 TURN: Final = f"{SELECT_TURN} WHERE r.id = ? AND t.turn = ? AND {{}} ORDER BY t.n DESC LIMIT 1"
 GIVEN: Final = (
-    f"SELECT c.owner, c.id, 1, {MESSAGE_COLUMNS} FROM conversation c"
+    f"SELECT c.n, c.owner, c.id, c.updated, {MESSAGE_COLUMNS} FROM conversation c"
     " JOIN message m ON m.id = c.answering WHERE c.answering IS NOT NULL AND c.n > ?"
     " ORDER BY c.n LIMIT ?"
 )
 WAITING: Final = (
-    f"SELECT c.owner, c.id, 0, {MESSAGE_COLUMNS} FROM message m"
+    f"SELECT m.n, c.owner, c.id, c.updated, {MESSAGE_COLUMNS} FROM message m"
     " JOIN conversation c ON c.n = m.conversation WHERE m.waits = 1 AND m.n > ?"
     " ORDER BY m.n LIMIT ?"
 )

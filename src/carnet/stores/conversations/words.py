@@ -63,7 +63,7 @@ def index(owner: str, conversation: str, words: Sequence[str], source: int) -> l
         some = words[at : at + AT_A_TIME]
         # As many as a power of two: there are few statements to prepare.
         size = 1 << (len(some) - 1).bit_length()
-        filled = [*some, *some[-1:] * (size - len(some))]
+        filled = [*some, *[some[-1]] * (size - len(some))]
         text = _INSERT.format(words=", ".join(["(?)"] * size), number="BIGINT")
         statements.append((text, (source, *filled, conversation, owner)))
     return statements
