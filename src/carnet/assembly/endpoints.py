@@ -10,6 +10,13 @@ from carnet.config import Limits, Settings
 from carnet.core.people.address import Identities
 from carnet.gateway.answer import Answering
 from carnet.gateway.bodies import LargeBodies
+from carnet.gateway.conversations.answers import Answers, SettledJournal
+from carnet.gateway.conversations.claims import DIALECT as OWNER
+from carnet.gateway.conversations.claims import ENGINE, FrontPolicy, ThreadClaims
+from carnet.gateway.conversations.messages import ROUTES as MESSAGES
+from carnet.gateway.conversations.messages import MessageEndpoint, OwnerForm
+from carnet.gateway.conversations.pages import ROUTES as CONVERSATIONS
+from carnet.gateway.conversations.pages import ConversationPages
 from carnet.gateway.dialects import rows_of
 from carnet.gateway.endpoint import DialectEndpoint
 from carnet.gateway.loops.turn_calls import TurnCalls
@@ -20,8 +27,8 @@ from carnet.guards.admission.gate import Gate
 from carnet.guards.caller.owner import Owners
 from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.guards.limits import Concurrency
-from carnet.http.exchange import Row
-from carnet.ports.world.clock import Clock
+from carnet.http.exchange import Row, offered
+from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.agents.http_engine import OpenStreams
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.ended import EndedLists
@@ -34,6 +41,7 @@ from carnet.runtime.triggers.scheduler import Scheduler
 from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.routing import Routing
 from carnet.runtime.webhooks.payload import write_secret
+from carnet.stores.conversations.words import words_of
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
 from carnet.wire.dialects.dialect import Dialect, GatewayFacts
@@ -58,6 +66,7 @@ class Backend(Struct, frozen=True, kw_only=True, eq=False):
     agents: Agents
     progress_writer: ProgressWriter
     streams: OpenStreams
+    answers: Answers  # in the conversations of people
 
 
 def build_concurrency(limits: Limits, former: Backend | None) -> Concurrency:
@@ -83,12 +92,13 @@ def build_endpoints(
     store: Store,
     backend: Backend,
     clock: Clock,
+    ids: Ids,
     metrics: Metrics,
     *,
     dialects: Sequence[Dialect],
     stamps: Stamps,
 ) -> Endpoints:
-    """The endpoints before the gate, those of each dialect."""
+    """The endpoints before the gate: those of each dialect, and of people."""
     building = _Building(settings, store, backend, clock, metrics, stamps)
     answerings = {dialect.name: building.answering(dialect) for dialect in dialects}
     if len(answerings) != len(dialects):
@@ -102,7 +112,8 @@ def build_endpoints(
             building.questions(dialect),
         )
     ]
-    return Endpoints(rows=tuple(rows), answerings=answerings, published=building.published)
+    answerings[OWNER], of_people = building.front(ids)
+    return Endpoints(rows=(*rows, *of_people), answerings=answerings, published=building.published)
 
 
 class _Building:
@@ -157,6 +168,25 @@ class _Building:
             max_bytes=limits.chat_body_bytes if dialect.has_long_bodies else limits.body_bytes,
         )
 
+    def front(self, ids: Ids) -> tuple[Answering, list[Row]]:
+        settings, store, backend, clock = self._settings, self._store, self._backend, self._clock
+        kept, turns, policy = store.conversations, store.turns, front_policy(settings)
+        answers = backend.answers
+        answering = Answering(
+            OwnerForm(),
+            self._gateway,
+            admission=backend.gate,
+            journal=SettledJournal(backend.journal, answers, kept, turns),
+            concurrency=backend.concurrency,
+            clock=clock,
+            metrics=self._metrics,
+            max_bytes=settings.limits.chat_body_bytes,
+        )
+        claims = ThreadClaims(kept, backend.router, policy, clock=clock, ids=ids)
+        messages = MessageEndpoint(answering, kept, claims, answers, backend.journal, policy)
+        pages = ConversationPages(kept, policy, clock, words=words_of)
+        return answering, [*offered(MESSAGES, messages), *offered(CONVERSATIONS, pages)]
+
     def endpoint(self, dialect: Dialect, answering: Answering) -> DialectEndpoint:
         return DialectEndpoint(
             dialect,
@@ -181,6 +211,23 @@ class _Building:
             receipt=TaskReceipts(self._issuing, store.peers, store.turns, dialect.result),
             stamps=self._stamps,
         )
+
+
+def front_policy(settings: Settings) -> FrontPolicy:
+    """What the configuration says of conversations."""
+    owner = settings.owner
+    engines = [name for name, agent in settings.agents.items() if agent.kind == ENGINE]
+    only = engines[0] if len(engines) == 1 else settings.default_agent
+    return FrontPolicy(
+        agent=owner.agent or only,
+        orchestrator=owner.orchestrator,
+        relays=owner.relay,
+        content_bytes=owner.content_bytes,
+        history=owner.history,
+        model_context=owner.model_context,
+        tool_context=owner.tool_context,
+        currency=settings.ledger.currency,
+    )
 
 
 def _published(

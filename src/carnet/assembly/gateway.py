@@ -22,12 +22,14 @@ from carnet.assembly.pages import (
     documents,
 )
 from carnet.assembly.stamps import known_stamps
+from carnet.assembly.store import bound
 from carnet.assembly.triggers.triggers import build_starter
 from carnet.config import Settings
 from carnet.core.people.address import Identities
 from carnet.errors import CarnetError
 from carnet.faults import point
 from carnet.gateway.answer import Answering
+from carnet.gateway.conversations.answers import Answers
 from carnet.gateway.endpoint import App
 from carnet.gateway.operations import ROUTES as OPERATIONS
 from carnet.gateway.operations import Operations
@@ -96,6 +98,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
         self.backend.scheduler.start_conversation = build_starter(self.store, self.backend)
         self.backend.scheduler.start()
         self.dispatcher.start()
+        self.backend.answers.start()
 
     def take_over(self, peers: Iterable[Peer], keys: Iterable[PinnedKey]) -> None:
         """Stand in the place of the former one, for all that does not come by requests.
@@ -104,7 +107,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
         """
         settings, limits = self.settings, self.settings.limits
         self.store.take(peers, keys, wait_hours=settings.inbox.expires)
-        self.store.bound_waiting(limits.waiting_per_caller)
+        bound(self.store, settings)
         self.store.revocations.listen(self.runs.stop_ended)
         most, each = limits.tasks, limits.tasks_per_agent
         self.backend.worker.take(self.backend.router, most=most, per_agent=each)
@@ -147,6 +150,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
         """Release what is open, the store last."""
         await self.backend.worker.close()
         await self.backend.scheduler.close()
+        await self.backend.answers.close()
         await self.dispatcher.close()
         await self.backend.ended.close()
         await self.backend.ring.close()
@@ -170,12 +174,15 @@ def build_backend(
     domain, dispatching, schemas = settings.gateway.domain, Dispatching(), CompiledSchemas()
     if former is None:
         http = EgressClient(allow=settings.egress.allow, sockets=settings.engine_sockets)
-        ring, progress_writer = _ring(domain, store, http, clock), ProgressWriter(store.tasks)
+        own, progress_writer = (domain, store.keys), ProgressWriter(store.tasks)
+        ring = Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock, own=own)
         journal = _journal(settings, store, clock, ids, dialects)
         ended, streams = EndedLists(ring, http, clock), OpenStreams()
+        answers = Answers(store.conversations, store.turns, store.watch, clock)
     else:
         http, ring, journal = former.http, former.ring, former.journal
         progress_writer, ended, streams = former.progress_writer, former.ended, former.streams
+        answers = former.answers
     elsewhere = build_elsewhere(
         settings, store, http, ring, clock, ids, stamps=stamps, dialects=dialects
     )
@@ -204,6 +211,7 @@ def build_backend(
         ring=ring,
         ended=ended,
         agents=agents,
+        answers=answers,
     )
 
 
@@ -257,11 +265,6 @@ def _parts(
         models=LazyModels(settings, elsewhere.client.http, elsewhere.client.ids),
         streams=streams,
     )
-
-
-def _ring(domain: str, store: Store, http: EgressClient, clock: Clock) -> Ring:
-    own = (domain, store.keys)
-    return Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock, own=own)
 
 
 def _journal(
@@ -337,7 +340,7 @@ def build(
     )
     metrics = build_metrics(store, backend) if former is None else former.metrics
     endpoints = build_endpoints(
-        settings, store, backend, clock, metrics, dialects=dialects, stamps=known
+        settings, store, backend, clock, ids, metrics, dialects=dialects, stamps=known
     )
     access = Access(store.tokens, clock, store.look_again)
     operations = build_operations(store, backend, access, metrics)

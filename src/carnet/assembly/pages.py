@@ -11,6 +11,8 @@ from carnet.gateway.approvals import ROUTES as APPROVALS
 from carnet.gateway.approvals import Approvals
 from carnet.gateway.cancellation.endpoint import ROUTES as CANCELLATION
 from carnet.gateway.cancellation.endpoint import CancelEndpoint
+from carnet.gateway.conversations.messages import SCHEMAS as MESSAGE_SCHEMAS
+from carnet.gateway.conversations.pages import SCHEMAS as CONVERSATION_SCHEMAS
 from carnet.gateway.operations import Operations
 from carnet.gateway.people.forms import SCHEMAS
 from carnet.gateway.people.ledger import ROUTES as LEDGER
@@ -176,5 +178,7 @@ def _schemas(dialects: Sequence[Dialect]) -> dict[str, Any]:
     return (
         SCHEMAS
         | TRIGGER_SCHEMAS
+        | MESSAGE_SCHEMAS
+        | CONVERSATION_SCHEMAS
         | {name: shape for dialect in dialects for name, shape in dialect.schemas.items()}
     )

@@ -24,6 +24,12 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
         }
     ),
     "inbox": frozenset({"notify", "expires"}),
+    "owner": frozenset(
+        {
+            *("agent", "orchestrator", "relay", "model_context", "tool_context", "history"),
+            *("content_bytes", "conversations", "messages"),
+        }
+    ),
     "log": frozenset({"format", "level"}),
     "limits": frozenset(
         {

@@ -23,7 +23,7 @@ from carnet.config.engine import (
 )
 from carnet.config.limits import Limits
 from carnet.config.lines import KeyPath
-from carnet.config.outbound import DIALECTS, LATER_DIALECTS, PeerSettings
+from carnet.config.outbound import DIALECTS, LATER_DIALECTS, OwnerSettings, PeerSettings
 from carnet.config.readers import one_of, whole
 from carnet.config.settings import (
     LATER_KINDS,
@@ -98,6 +98,8 @@ def load(
     parts["tools"] = sources.part(lambda: _tools(sources))
     if None not in (parts["agents"], parts["engine"], parts["tools"]):
         _check_tools(sources, parts["engine"], parts["agents"])
+    if None not in (parts["agents"], parts["owner"]):
+        _check_owner(sources, parts["owner"], parts["agents"])
     sources.check()
     return Settings(**parts, source=path, base=path.parent, origins=sources.origins)
 
@@ -185,6 +187,16 @@ def _agent(sources: Sources, name: str, limits: Limits, kinds: Kinds) -> AgentSe
             sources.refuse((*path, "retries"), f"is above [limits] retries = {limits.retries}")
         agent = structs.replace(agent, retries=limits.retries)
     return agent
+
+
+def _check_owner(
+    sources: Sources, owner: OwnerSettings, agents: Mapping[str, AgentSettings]
+) -> None:
+    """Refuse names of agents that are not here."""
+    for key, name in (("agent", owner.agent), ("orchestrator", owner.orchestrator)):
+        if name is not None and not leads_elsewhere(name) and name not in agents:
+            reason = f"'{name}' is no agent here. {nearest(name, agents)}"
+            sources.part(partial(sources.refuse, ("owner", key), reason))
 
 
 def _models(sources: Sources, limits: Limits) -> dict[str, ModelSettings]:

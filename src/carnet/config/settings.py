@@ -21,6 +21,7 @@ from carnet.config.outbound import (
     EgressSettings,
     InboxSettings,
     OutboxSettings,
+    OwnerSettings,
     PeerSettings,
     SignatureForm,
 )
@@ -328,6 +329,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     egress: EgressSettings
     outbox: OutboxSettings
     inbox: InboxSettings
+    owner: OwnerSettings
     engine: EngineSettings
     tools: dict[str, ToolSettings]
     log: LogSettings
@@ -383,6 +385,7 @@ SECTIONS: dict[str, type[Struct]] = {
     "egress": EgressSettings,
     "outbox": OutboxSettings,
     "inbox": InboxSettings,
+    "owner": OwnerSettings,
     "engine": EngineSettings,
     "log": LogSettings,
     "limits": Limits,

@@ -92,6 +92,8 @@ class ToolTurn(Struct, frozen=True, kw_only=True):
     seal: HiddenSeal | None = None  # for what is hidden in calls that come back
     calls: AgentCalls | None = None
     is_final: bool = False
+    conversation: str | None = None
+    client_context: Mapping[str, Any] = {}
 
     def denied(self, tool: LoopTool) -> str:
         """Why a tool may not be used, whatever it is given; empty where it may."""
@@ -311,6 +313,8 @@ class ToolRun:
             correlation=turn.correlation,
             place=place,
             calls=turn.calls,
+            conversation=turn.conversation,
+            client_context=turn.client_context,
         )
         try:
             async with asyncio.timeout(tool.seconds):

@@ -21,12 +21,13 @@
     │   ├── where            AgentNotFound  PeerUnknown  PeerAgentNotFound  RunNotFound
     │   │                    PersonNotFound  TaskNotFound  DeliveryNotFound
     │   │                    RouteNotFound  MethodNotAllowed  InterruptNotFound  RuleNotFound
+    │   │                    ConversationNotFound  MessageNotFound
     │   ├── chain            DepthExceeded  ChainFinal  RunCallsExceeded  LoopDetected
     │   ├── money            PaymentRequired  SpendingLimitReached  BillUnpaid  PayerRefused
     │   ├── forwarding       ForwardingNotAllowed  PeerNotListed
     │   ├── turns            IdempotencyMismatch  InProgress  DefinitionChanged  Cancelled
     │   │                    InterruptExpired  PolicyStateInvalid  Declined
-    │   │                    AnsweredOtherwise  AnswerForbidden  PersonExists
+    │   │                    AnsweredOtherwise  AnswerForbidden  PersonExists  Deleted
     │   ├── waits            InputRequired  ApprovalRequired  ConsentRequired
     │   │                    SignInRequired  PaymentWanted  WaitRequired  RecoveryRequired
     │   ├── policies         LegalRestriction  PolicyForbidden
@@ -34,7 +35,8 @@
     │   │                    TooManyTriggers  TooManyFirings  OwnerMissing
     │   └── load             RateLimited  TooManyCalls  TooManyStreams  Overloaded
     │                        ShuttingDown  TokenBudgetExceeded  TooManyTasks
-    │                        TooManyWaiting  TooManyQuestions
+    │                        TooManyWaiting  TooManyQuestions  ConversationBusy
+    │                        ConversationFull  TooManyConversations
     ├── Upstream             someone we called did not answer properly
     │   ├── ProviderError  ProviderUnavailable  ProviderTimeout  CircuitOpen  PeerRefused
     │   │   PeerBusy  PeerUnreachable  PeerResponseInvalid  EgressRefused  AgentFailed

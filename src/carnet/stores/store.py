@@ -24,6 +24,7 @@ from carnet.stores.calls.rules import StoredRules
 from carnet.stores.calls.steps import StoredSteps
 from carnet.stores.calls.tasks import StoredTasks
 from carnet.stores.calls.turns import RunWatch, RunWatches, SearchRows, StoredTurns
+from carnet.stores.conversations.conversations import StoredConversations
 from carnet.stores.database import Database, Lease, Snapshot
 from carnet.stores.ledger.checkpoints import EVERY_SECONDS, Checkpoints
 from carnet.stores.ledger.differences import Difference, differences
@@ -122,7 +123,7 @@ class Store:
         self.inbox, self.rules = StoredInbox(database, waiting, call_seal), StoredRules(database)
         self.expiry: Final = Expiry(database, self.tasks, callbacks, clock)
         self.revocations: Final = Revocations(trust, database, clock, self.expiry)
-        self.steps: Final = StoredSteps(database)
+        self.conversations, self.steps = StoredConversations(database), StoredSteps(database)
         self.word_seal: Final = WordSeal(secrets.seal)
         self.outbox, self.triggers = (
             StoredOutbox(database),

@@ -8,7 +8,7 @@ Law 3. A tool is told for whom it is used. What that one may not use, it is not 
 Law 4. Arguments that are hidden reach the tool and the model, and nobody else.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
@@ -35,6 +35,8 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     correlation: str  # the name of the request
     place: int = 0  # of the call among all of its turn
     calls: AgentCalls | None = None  # other agents, for a tool that asks one
+    conversation: str | None = None  # of the person, that it is used in
+    client_context: Mapping[str, Any] = {}  # what tools are given of what her client says
 
 
 class UseTool(Protocol):

@@ -104,7 +104,12 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.TaskNotFound, errors.DeliveryNotFound, errors.InterruptNotFound),
         errors.RuleNotFound,
         *(errors.PersonNotFound, errors.TriggerNotFound),
+        *(errors.ConversationNotFound, errors.MessageNotFound),
     ),
+    errors.Deleted: (410, SKILL_NOT_FOUND),
+    errors.ConversationBusy: (409, AGENT_UNAVAILABLE),
+    errors.ConversationFull: (409, AGENT_UNAVAILABLE),
+    errors.TooManyConversations: (409, AGENT_UNAVAILABLE),
     **_with_status(
         DELEGATION_EXCEEDED,  # final, as our own words for these are
         *(errors.DepthExceeded, errors.ChainFinal, errors.LoopDetected, errors.RunCallsExceeded),
