@@ -8,6 +8,7 @@ from carnet.ports.world.http_client import HttpClient
 from carnet.runtime.peers.signing import Signing
 from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.tasks.worker import TaskWorker
+from carnet.runtime.triggers.notices import TriggerNotices
 from carnet.runtime.triggers.scheduler import Scheduler
 from carnet.runtime.triggers.zones import find_zone
 from carnet.runtime.turns.runner import TurnRunner
@@ -41,7 +42,9 @@ def build_dispatcher(
     )
 
 
-def build_scheduler(settings: Settings, store: Store, clock: Clock) -> Scheduler:
+def build_scheduler(
+    settings: Settings, store: Store, journal: TurnRunner, clock: Clock
+) -> Scheduler:
     """What has schedules and hooks begin; it has not started."""
     return Scheduler(
         schedules=store.triggers.schedules,
@@ -50,6 +53,7 @@ def build_scheduler(settings: Settings, store: Store, clock: Clock) -> Scheduler
         clock=clock,
         worker=store.worker,
         most=settings.limits.firings_per_person,
+        notices=TriggerNotices(store.people, lambda: journal.notify),
     )
 
 

@@ -18,16 +18,18 @@ from carnet.gateway.conversations.messages import MessageEndpoint, OwnerForm
 from carnet.gateway.conversations.pages import ROUTES as CONVERSATIONS
 from carnet.gateway.conversations.pages import ConversationPages
 from carnet.gateway.dialects import rows_of
-from carnet.gateway.endpoint import DialectEndpoint
+from carnet.gateway.endpoint import App, DialectEndpoint
 from carnet.gateway.loops.turn_calls import TurnCalls
 from carnet.gateway.published import Capacity, Published
 from carnet.gateway.questions import Questions
 from carnet.gateway.tasks import TaskAccess, TaskRecords
 from carnet.guards.admission.gate import Gate
+from carnet.guards.caller.failures import Failures
 from carnet.guards.caller.owner import Owners
 from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.guards.limits import Concurrency
-from carnet.http.exchange import Row, offered
+from carnet.http.exchange import Access, RouteTable, Row, offered
+from carnet.http.refusal import Refusing
 from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.agents.http_engine import OpenStreams
 from carnet.runtime.egress.client import EgressClient
@@ -249,4 +251,26 @@ def _published(
             max_depth=stamps.limits.default + 1,
             body_bytes=settings.limits.body_bytes,
         ),
+    )
+
+
+def build_app(
+    settings: Settings,
+    router: RouteTable,
+    refusing: Refusing,
+    access: Access,
+    clock: Clock,
+    ids: Ids,
+    metrics: Metrics,
+    failures: Failures | None,
+) -> App:
+    """The application; failures that are counted already go on to be."""
+    return App(
+        router=router,
+        refusing=refusing,
+        access=access,
+        failures=failures or Failures(settings.limits.auth_failures),
+        clock=clock,
+        ids=ids,
+        metrics=metrics,
     )

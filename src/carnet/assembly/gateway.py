@@ -12,7 +12,7 @@ from carnet.assembly.agents.kinds import KINDS, Kind, Parts
 from carnet.assembly.agents.models import LazyModels
 from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
 from carnet.assembly.background import build_dispatcher, build_scheduler, build_worker
-from carnet.assembly.endpoints import Backend, build_concurrency, build_endpoints
+from carnet.assembly.endpoints import Backend, build_app, build_concurrency, build_endpoints
 from carnet.assembly.pages import (
     build_metrics,
     build_operations,
@@ -37,11 +37,11 @@ from carnet.gateway.published import Published
 from carnet.gateway.runs import Runs
 from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts, Signed
-from carnet.guards.caller.failures import Failures
 from carnet.guards.limits import Concurrency
 from carnet.guards.target.injection import Injection
 from carnet.http.exchange import Access, RouteTable, offered
 from carnet.http.refusal import Refusing
+from carnet.ports.calls.triggers import Starter
 from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
@@ -86,6 +86,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
     refusing: Refusing
     store: Store
     metrics: Metrics
+    starter: Starter  # of conversations
 
     @property
     def journal(self) -> TurnRunner:
@@ -95,7 +96,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
     def start(self) -> None:
         """Begin with what waits in the store: tasks to run and webhooks to deliver."""
         self.backend.worker.start()
-        self.backend.scheduler.start_conversation = build_starter(self.store, self.backend)
+        self.backend.scheduler.take(self.starter, most=self.settings.limits.firings_per_person)
         self.backend.scheduler.start()
         self.dispatcher.start()
         self.backend.answers.start()
@@ -113,8 +114,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
         self.backend.worker.take(self.backend.router, most=most, per_agent=each)
         self.dispatcher.notify = self.journal.notify = settings.inbox.notify
         self.app.failures.limit = limits.auth_failures
-        self.backend.scheduler.most = limits.firings_per_person
-        self.backend.scheduler.start_conversation = build_starter(self.store, self.backend)
+        self.backend.scheduler.take(self.starter, most=limits.firings_per_person)
 
     async def retire(self) -> None:
         """Wait for the last request and call, after another one has taken over; then let go."""
@@ -204,7 +204,9 @@ def build_backend(
         worker=former.worker
         if former is not None
         else build_worker(settings, store, journal, router, clock, progress_writer, concurrency),
-        scheduler=build_scheduler(settings, store, clock) if former is None else former.scheduler,
+        scheduler=former.scheduler
+        if former is not None
+        else build_scheduler(settings, store, journal, clock),
         progress_writer=progress_writer,
         streams=streams,
         http=http,
@@ -350,9 +352,10 @@ def build(
     router = RouteTable(rows, access)
     operations.describe(description(settings, router, dialects), documents())
     refusing = Refusing(dialects)
+    failures = None if former is None else former.app.failures
     gateway = RunningGateway(
         settings=settings,
-        app=_app(settings, router, refusing, access, clock, ids, metrics, former),
+        app=build_app(settings, router, refusing, access, clock, ids, metrics, failures),
         answerings=endpoints.answerings,
         published=endpoints.published,
         operations=operations,
@@ -365,6 +368,7 @@ def build(
         refusing=refusing,
         store=store,
         metrics=metrics,
+        starter=build_starter(settings, store, backend, clock, ids),
     )
     _connect(gateway, former)
     return gateway
@@ -375,26 +379,6 @@ def _connect(gateway: RunningGateway, former: RunningGateway | None) -> None:
     if former is None:
         gateway.store.revocations.listen(gateway.runs.stop_ended)
         gateway.backend.worker.connect(metrics=gateway.metrics, on_end=gateway.dispatcher.wake)
+        gateway.backend.scheduler.on_notice = gateway.dispatcher.wake
     else:
         gateway.published.started = former.published.started
-
-
-def _app(
-    settings: Settings,
-    router: RouteTable,
-    refusing: Refusing,
-    access: Access,
-    clock: Clock,
-    ids: Ids,
-    metrics: Metrics,
-    former: RunningGateway | None,
-) -> App:
-    return App(
-        router=router,
-        refusing=refusing,
-        access=access,
-        failures=Failures(settings.limits.auth_failures) if former is None else former.app.failures,
-        clock=clock,
-        ids=ids,
-        metrics=metrics,
-    )

@@ -1,16 +1,19 @@
 """The scheduler: ticks over a change of clocks, dead leaders, and what cannot be begun."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from carnet.core.people.proof import SECOND_US
 from carnet.errors import AgentNotFound, StorageUnavailable
-from carnet.ports.calls.triggers import Begun, Firing, NewSchedule
-from carnet.runtime.triggers.scheduler import EACH, MOST_ATTEMPTS, Scheduler
+from carnet.ports.calls.triggers import Firing, FiringEnd, NewSchedule, NoteBegun
+from carnet.runtime.triggers.notices import TriggerNotices
+from carnet.runtime.triggers.scheduler import EACH, MOST_ATTEMPTS, WAIT_SECONDS, Scheduler
 from carnet.runtime.triggers.zones import find_zone
 from carnet.stores.open import Store
 from carnet.testing.clock import FakeClock
@@ -21,6 +24,9 @@ from tests.stores.triggers.scene import a_hook, a_person, receive
 CHANGE = datetime.fromisoformat("2026-10-25T02:00:00+02:00")  # an hour before clocks go back
 
 
+NOTIFIED = "https://ops.acme.example/notices"
+
+
 class Starting:
     """Notes what it is to begin; what is under `broken` it raises, or never ends."""
 
@@ -29,23 +35,25 @@ class Starting:
         self.ticks: list[int] = []
         self.broken: Exception | None = None
         self.hangs = False
+        self.state: Literal["done", "failed", "waiting"] = "done"
         self._changed = asyncio.Condition()
 
     async def until_begun(self, most: int) -> None:
         async with asyncio.timeout(30), self._changed:
             await self._changed.wait_for(lambda: len(self.keys) >= most)
 
-    async def __call__(self, firing: Firing, begun: Begun, /) -> None:
+    async def __call__(self, firing: Firing, note: NoteBegun, /) -> FiringEnd:
         if self.broken is not None:
             raise self.broken
         if firing.key not in self.keys:  # as a conversation: the same key is the same one
             self.keys.append(firing.key)
             self.ticks.append(firing.tick // SECOND_US)
-        assert await begun(f"conv_{len(self.keys)}")
+        assert await note(f"conv_{len(self.keys)}")
         async with self._changed:
             self._changed.notify_all()
         if self.hangs:
             await asyncio.Event().wait()
+        return FiringEnd(state=self.state, conversation=f"conv_{len(self.keys)}")
 
 
 @pytest.fixture(params=("sqlite", "postgres"))
@@ -71,8 +79,9 @@ def scheduler(store: Store, clock: FakeClock, starts: Starting, worker: str = "w
         clock=clock,
         worker=worker,
         most=100,
+        notices=TriggerNotices(store.people, lambda: [NOTIFIED]),
     )
-    made.start_conversation = starts
+    made.take(starts, most=100)
     return made
 
 
@@ -199,3 +208,29 @@ async def test_it_looks_by_itself_until_it_is_drained(store: Store, place: Place
     await starts.until_begun(1)
     await each.drain()
     await each.close()
+
+
+async def test_the_owner_is_told_once_when_it_waits_and_once_when_it_ends(
+    store: Store, place: Place
+) -> None:
+    hook, starts = await a_hook(store, await a_person(store, "alice")), Starting()
+    each = scheduler(store, place.clock, starts)
+    await receive(store, hook, "e", "k", now=place.clock.wall_us())
+    starts.state = "waiting"
+    for _ in range(3):
+        await look(each)
+        place.clock.advance(WAIT_SECONDS)
+    starts.state = "failed"
+    await look(each)
+    await look(each)
+    bodies = [json.loads(bytes(row[0])) for row in place.rows("SELECT body FROM outbox ORDER BY n")]
+    assert [body["type"] for body in bodies] == ["conversation.waits", "conversation.failed"]
+    assert bodies[1]["data"] == {
+        "conversation": "conv_1",
+        "trigger": "webhook",
+        "name": "orders",
+        "agent": "echo",
+        "owner": "alice",
+        "code": None,
+    }
+    assert {row[0] for row in place.rows("SELECT url FROM outbox")} == {NOTIFIED}

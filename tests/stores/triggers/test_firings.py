@@ -1,10 +1,13 @@
 """What is to be begun: held by one gateway at a time, and forgotten when it has ended."""
 
-from carnet.ports.calls.triggers import Firing, Room
+from carnet.ports.calls.triggers import Firing, FiringEnd, Room
 from carnet.stores.open import Store
 from carnet.stores.triggers.firings import KEEP_US
 from tests.stores.support.scenes import NOW, SECOND, Place
 from tests.stores.triggers.scene import a_hook, a_person, a_schedule, receive
+
+DONE = FiringEnd(state="done", conversation="conv_1")
+FAILED = FiringEnd(state="failed", conversation=None, code="agent_not_found")
 
 
 async def take(store: Store, worker: str, *, until: int, now: int, each: int = 9) -> list[Firing]:
@@ -30,12 +33,12 @@ async def test_one_gateway_holds_a_firing_until_its_lease_runs_out(store: Store)
     for change in (
         firings.renew(held, until=until),
         firings.begun(held, "conv"),
-        firings.end(held, code=None, now=NOW),
+        firings.end(held, DONE, (), now=NOW),
         firings.put_off(held, due=NOW),
     ):
         assert not await change
     assert await firings.begun(taken, "conv_1")
-    assert await firings.end(taken, code=None, now=until)
+    assert await firings.end(taken, DONE, (), now=until)
     assert await take(store, "w1", until=until, now=until + 90 * SECOND) == []
 
 
@@ -50,10 +53,10 @@ async def test_what_ended_is_told_without_its_words_and_forgotten_later(
     first, second = await take(store, "w", until=NOW + SECOND, now=NOW)
     assert await firings.put_off(second, due=NOW + 5 * SECOND)
     assert await firings.begun(first, "conv_1")
-    assert await firings.end(first, code=None, now=NOW)
+    assert await firings.end(first, DONE, (), now=NOW)
     assert await take(store, "w", until=NOW + SECOND, now=NOW) == []
     (second,) = await take(store, "w", until=NOW + SECOND, now=NOW + 5 * SECOND)
-    assert await firings.end(second, code="agent_not_found", now=NOW + SECOND)
+    assert await firings.end(second, FAILED, (), now=NOW + SECOND)
     found = await firings.recent("webhook", who[0], "orders", 9)
     assert [(each.state, each.conversation, each.code, each.ended) for each in found] == [
         ("failed", None, "agent_not_found", NOW + SECOND),

@@ -1,13 +1,14 @@
 """From settings and an open store to what begins conversations while their owners are away."""
 
-from carnet.assembly.endpoints import Backend
+from carnet.assembly.endpoints import Backend, front_policy
 from carnet.config import Limits, Settings
+from carnet.gateway.conversations.claims import ThreadClaims
 from carnet.gateway.triggers.own_triggers import OwnTriggers, TriggerBounds, TriggerParts
 from carnet.gateway.triggers.pages import ROUTES as PAGES
 from carnet.gateway.triggers.pages import TriggerPages
 from carnet.gateway.triggers.receiver import ROUTES as RECEIVER
 from carnet.gateway.triggers.receiver import HookReceiver
-from carnet.gateway.triggers.starter import CallStarter
+from carnet.gateway.triggers.starter import ConversationStarter
 from carnet.http.exchange import Row, offered
 from carnet.ports.calls.triggers import Starter
 from carnet.ports.world.clock import Clock, Ids
@@ -38,9 +39,20 @@ def build_triggers(
     return [*offered(PAGES, TriggerPages(OwnTriggers(parts))), *offered(RECEIVER, receiver)]
 
 
-def build_starter(store: Store, backend: Backend) -> Starter:
+def build_starter(
+    settings: Settings, store: Store, backend: Backend, clock: Clock, ids: Ids
+) -> Starter:
     """What has agents answer what schedules and hooks say."""
-    return CallStarter(backend.gate, backend.journal, backend.concurrency, store.tokens)
+    kept, policy = store.conversations, front_policy(settings)
+    return ConversationStarter(
+        kept,
+        ThreadClaims(kept, backend.router, policy, clock=clock, ids=ids),
+        backend.answers,
+        store.tokens,
+        admission=backend.gate,
+        journal=backend.journal,
+        concurrency=backend.concurrency,
+    )
 
 
 def _bounds(limits: Limits) -> TriggerBounds:

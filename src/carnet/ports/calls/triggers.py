@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from carnet.core.people.identity import Secret
 from carnet.core.triggers.ticks import Due, Missed
+from carnet.ports.world.outbox import Delivery
 
 TriggerKind = Literal["webhook", "schedule"]
 FiringState = Literal["due", "fired", "failed"]
@@ -87,6 +88,14 @@ class Firing(Struct, frozen=True, kw_only=True):
     tick: int
     fence: int
     attempts: int  # that were made before
+
+
+class FiringEnd(Struct, frozen=True, kw_only=True):
+    """How a conversation stands that was begun: it has ended, failed, or waits for somebody."""
+
+    state: Literal["done", "failed", "waiting"]
+    conversation: str | None
+    code: str | None = None  # why it is not done
 
 
 class FiringRecord(Struct, frozen=True, kw_only=True):
@@ -191,8 +200,15 @@ class Firings(Protocol):
     async def begun(self, firing: Firing, conversation: str) -> bool:
         """Note where it is begun; False if another gateway has it."""
 
-    async def end(self, firing: Firing, *, code: str | None, now: int) -> bool:
-        """Note that nothing more is to be done; False if another gateway has it."""
+    async def end(
+        self, firing: Firing, end: FiringEnd, notices: Sequence[Delivery], *, now: int
+    ) -> bool:
+        """Note that nothing more is to be done, and who is told; False if it is another's now."""
+
+    async def wait(
+        self, firing: Firing, notices: Sequence[Delivery], *, due: int, now: int
+    ) -> bool:
+        """Note that it waits for somebody, and who is told; it is looked at again then."""
 
     async def put_off(self, firing: Firing, *, due: int) -> bool:
         """Have it tried again then; False if another gateway has it."""
@@ -203,7 +219,7 @@ class Firings(Protocol):
         """What became of those of one schedule or hook of hers, the newest first."""
 
 
-class Begun(Protocol):
+class NoteBegun(Protocol):
     """Is told the conversation that was begun, when it is kept; False if all is another's now."""
 
     async def __call__(self, conversation: str, /) -> bool:
@@ -213,8 +229,15 @@ class Begun(Protocol):
 class Starter(Protocol):
     """Has what is due said to an agent, as if its owner had said it."""
 
-    async def __call__(self, firing: Firing, begun: Begun, /) -> None:
+    async def __call__(self, firing: Firing, note: NoteBegun, /) -> FiringEnd:
         """Begin the conversation and see it to its end, for now; under the same key it is the same.
 
-        What becomes of the answer is kept in the conversation. Raises what could not be begun.
+        Raises what keeps it from being answered.
         """
+
+
+class Notices(Protocol):
+    """What tells the owner how a conversation stands."""
+
+    def __call__(self, firing: Firing, end: FiringEnd, /) -> Sequence[Delivery]:
+        """The deliveries; the same for the same end."""

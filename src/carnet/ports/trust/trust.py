@@ -59,6 +59,10 @@ class Lender(Protocol):
         """
 
 
+class LendingTokens(Tokens, Lender, Protocol):
+    """Tokens, some of which are lent."""
+
+
 class Peer(Struct, frozen=True, kw_only=True):
     """An organisation whose gateway we know."""
 

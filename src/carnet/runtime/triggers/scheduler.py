@@ -9,14 +9,15 @@ Law 2. What is begun at once is bounded, in all and for each person: who has muc
 Law 3. A lease is renewed while an answer is given. Who lost it stops.
 Law 4. What cannot be begun for a reason that passes is tried again, each time later, and given up
        after `MOST_ATTEMPTS`; what cannot for another reason is given up at once.
-Law 5. A schedule whose time cannot be told any more harms no other.
+Law 5. The owner is told when a conversation ends, fails or waits; of one that waits also its end.
+Law 6. A schedule whose time cannot be told any more harms no other.
 """
 
 import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import tzinfo
 from typing import Any, Final
 
@@ -25,7 +26,16 @@ from carnet.core.triggers.cron import read_cron
 from carnet.core.triggers.ticks import due_ticks
 from carnet.errors import CarnetError, Internal
 from carnet.faults import point
-from carnet.ports.calls.triggers import Firing, Firings, Room, Schedule, Schedules, Starter
+from carnet.ports.calls.triggers import (
+    Firing,
+    FiringEnd,
+    Firings,
+    Notices,
+    Room,
+    Schedule,
+    Schedules,
+    Starter,
+)
 from carnet.ports.world.clock import Clock
 
 logger = logging.getLogger("carnet.triggers")
@@ -36,6 +46,7 @@ MOST_DUE: Final = 100  # schedules that are looked at together
 AT_ONCE: Final = 16  # conversations that one gateway is having begun
 EACH: Final = 4  # of them those of one person
 MOST_ATTEMPTS: Final = 8
+WAIT_SECONDS: Final = 30  # between two looks at what waits for somebody
 FIRST_PAUSE_SECONDS: Final = 5
 MOST_PAUSE_SECONDS: Final = 600
 
@@ -54,19 +65,29 @@ class Scheduler:
         clock: Clock,
         worker: str,
         most: int,
+        notices: Notices,
     ) -> None:
-        """`worker` is us; `most` is how much of one person's may be still to begin."""
+        """`worker` is us; `most` is how much of one person's may be still to begin.
+
+        `notices` tell people what became of it.
+        """
+        self._notices = notices
+        self.on_notice: Callable[[], None] = lambda: None  # is told when there are some
         self._schedules = schedules
         self._firings = firings
         self._find_zone = find_zone
         self._clock = clock
         self._worker = worker
-        self.most = most
-        self.start_conversation: Starter | None = None  # until it is known, nothing is begun
+        self._most = most
+        self._start: Starter | None = None  # until it is known, nothing is begun
         self._woken = asyncio.Event()
         self._ending = False
         self._looking: asyncio.Task[None] | None = None
         self._begun: dict[asyncio.Task[None], int] = {}  # and whose it is
+
+    def take(self, start: Starter, *, most: int) -> None:
+        """Have conversations begun by this from now on, within this bound."""
+        self._start, self._most = start, most
 
     def start(self) -> None:
         """Look for what is due until it is drained."""
@@ -118,7 +139,7 @@ class Scheduler:
         for schedule in await self._schedules.due(now, limit=MOST_DUE):
             await self._tick(schedule, now)
         room = AT_ONCE - len(self._begun)
-        if self.start_conversation is None or room <= 0:
+        if self._start is None or room <= 0:
             return 0
         until = now + LEASE_SECONDS * SECOND_US
         leased = await self._firings.lease(
@@ -129,7 +150,7 @@ class Scheduler:
             now=now,
         )
         for firing in leased:
-            self._begin(firing, self.start_conversation)
+            self._begin(firing, self._start)
         return len(leased)
 
     async def _tick(self, schedule: Schedule, now: int) -> None:
@@ -145,7 +166,7 @@ class Scheduler:
             return
         seconds = (first // SECOND_US, now // SECOND_US)
         due = due_ticks(cron, zone, schedule.missed, first=seconds[0], now=seconds[1])
-        if await self._schedules.tick(schedule, due, most=self.most) and due.has_missed:
+        if await self._schedules.tick(schedule, due, most=self._most) and due.has_missed:
             detail = f"schedule {schedule.n}: missed = {schedule.missed}"
             logger.info("ticks were missed", extra={"detail": detail})
 
@@ -161,41 +182,58 @@ class Scheduler:
         self._woken.set()
 
     async def _fire(self, firing: Firing, start: Starter) -> None:
-        async def begun(conversation: str, /) -> bool:
+        conversations: list[str] = []
+
+        async def note(conversation: str, /) -> bool:
+            conversations.append(conversation)
             is_ours = await self._firings.begun(firing, conversation)
             point("firing.begun")
             return is_ours
 
-        code: str | None = None
         try:
-            await self._while_held(firing, start(firing, begun))
+            end = await self._while_held(firing, start(firing, note))
         except CarnetError as error:
+            self._note(firing, error)
             if error.retryable and firing.attempts + 1 < MOST_ATTEMPTS:
                 await self._put_off(firing, error)
                 return
-            code = error.code
-            self._note(firing, error)
+            end = _failed(conversations, error.code)
         except Exception:  # whatever is wrong with it: it is not tried for ever
             logger.exception("a conversation could not be begun")
-            code = Internal.code
-        with contextlib.suppress(CarnetError):  # it is begun again, and found to have ended
-            point("firing.before_end")
-            await self._firings.end(firing, code=code, now=self._clock.wall_us())
-            point("firing.ended")
+            end = _failed(conversations, Internal.code)
+        if end is not None:
+            await self._end(firing, end)
 
-    async def _while_held(self, firing: Firing, answer: Awaitable[Any]) -> None:
-        """See to an answer while the firing is ours."""
-        answering = asyncio.ensure_future(answer)
+    async def _end(self, firing: Firing, end: FiringEnd) -> None:
+        now = self._clock.wall_us()
+        notices = self._notices(firing, end)
+        try:
+            point("firing.before_end")
+            if end.state == "waiting":
+                due = now + WAIT_SECONDS * SECOND_US
+                await self._firings.wait(firing, notices, due=due, now=now)
+            else:
+                await self._firings.end(firing, end, notices, now=now)
+            point("firing.ended")
+        except CarnetError as error:  # it is begun again, and found to have ended
+            self._note(firing, error)
+        if notices:
+            self.on_notice()
+
+    async def _while_held(
+        self, firing: Firing, answer: Coroutine[Any, Any, FiringEnd]
+    ) -> FiringEnd | None:
+        """See to an answer while the firing is ours; None if another one has it."""
+        answering = asyncio.create_task(answer)
         try:
             while True:
                 await asyncio.wait([answering], timeout=LEASE_SECONDS / 3)
                 if answering.done():
-                    answering.result()
-                    return
+                    return answering.result()
                 until = self._clock.wall_us() + LEASE_SECONDS * SECOND_US
                 with contextlib.suppress(CarnetError):
                     if not await self._firings.renew(firing, until=until):
-                        return  # another one has it, and goes on with the same conversation
+                        return None  # and goes on with the same conversation
         finally:
             if not answering.done():
                 answering.cancel()
@@ -212,3 +250,9 @@ class Scheduler:
         detail = f"{firing.kind} {firing.n}: {error}"
         extra = {"code": error.code, "detail": detail, "count": firing.attempts + 1}
         logger.warning("a conversation could not be begun", extra=extra)
+
+
+def _failed(conversations: Sequence[str], code: str) -> FiringEnd:
+    return FiringEnd(
+        state="failed", conversation=conversations[-1] if conversations else None, code=code
+    )

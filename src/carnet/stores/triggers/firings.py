@@ -7,14 +7,23 @@ Law 3. What it was to say is kept until it has ended, and no longer: then the co
 
 import builtins
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 from msgspec.structs import replace
 
 from carnet.faults import point
-from carnet.ports.calls.triggers import Firing, FiringRecord, NewFiring, Room, TriggerKind
+from carnet.ports.calls.triggers import (
+    Firing,
+    FiringEnd,
+    FiringRecord,
+    NewFiring,
+    Room,
+    TriggerKind,
+)
+from carnet.ports.world.outbox import Delivery
 from carnet.stores.database import Database, Row, Statement
+from carnet.stores.outbox import END_IF_GONE, GONE, PUT, delivery_row
 
 RETRY_SECONDS: Final = 60  # for who was sent away because too much is to be begun
 KEEP_US: Final = 30 * 86_400_000_000  # how long it is known what became of one
@@ -44,7 +53,11 @@ _LEASE: Final = (
 _OURS: Final = " WHERE n = ? AND fence = ? AND state = 'due'"
 _RENEW: Final = f"UPDATE firing SET held = ?{_OURS}"  # noqa: S608
 _BEGUN: Final = f"UPDATE firing SET conversation = ?{_OURS}"  # noqa: S608
-_END: Final = f"UPDATE firing SET state = ?, code = ?, ended = ?, content = '', held = 0{_OURS}"  # noqa: S608
+_END: Final = (
+    "UPDATE firing SET state = ?, code = ?, conversation = COALESCE(?, conversation), ended = ?,"  # noqa: S608
+    f" content = '', held = 0{_OURS}"
+)
+_WAIT: Final = f"UPDATE firing SET due = ?, attempts = 0, held = 0{_OURS}"  # noqa: S608
 _PUT_OFF: Final = f"UPDATE firing SET due = ?, held = 0{_OURS}"  # noqa: S608
 _LET_GO: Final = "UPDATE firing SET held = 0 WHERE state = 'due' AND held > 0"
 _RECENT: Final = (
@@ -113,10 +126,25 @@ class StoredFirings:
         """Note where it is begun; False if another gateway has it."""
         return await self._change(_BEGUN, (conversation,), firing)
 
-    async def end(self, firing: Firing, *, code: str | None, now: int) -> bool:
-        """Note that nothing more is to be done; False if another gateway has it."""
-        state = "fired" if code is None else "failed"
-        return await self._change(_END, (state, code, now), firing)
+    async def end(
+        self, firing: Firing, end: FiringEnd, notices: Sequence[Delivery], *, now: int
+    ) -> bool:
+        """Note that nothing more is to be done, and who is told; False if another gateway has it.
+
+        A notice is the same whoever writes it, so that it may be written by who has lost it.
+        """
+        state = "fired" if end.state == "done" else "failed"
+        row = (state, end.code, end.conversation, now, firing.n, firing.fence)
+        ended, *_ = await self._database.transact([(_END, row), *_put(notices, now)])
+        return ended > 0
+
+    async def wait(
+        self, firing: Firing, notices: Sequence[Delivery], *, due: int, now: int
+    ) -> bool:
+        """Note that it waits for somebody, and who is told; it is looked at again then."""
+        row = (due, firing.n, firing.fence)
+        waits, *_ = await self._database.transact([(_WAIT, row), *_put(notices, now)])
+        return waits > 0
 
     async def put_off(self, firing: Firing, *, due: int) -> bool:
         """Have it tried again then; False if another gateway has it."""
@@ -142,6 +170,12 @@ class StoredFirings:
 
     async def _change(self, sql: str, args: Sequence[int | str | None], firing: Firing) -> bool:
         return await self._database.execute(sql, (*args, firing.n, firing.fence)) > 0
+
+
+def _put(notices: Sequence[Delivery], now: int) -> Iterator[Statement]:
+    for notice in notices:
+        yield PUT, delivery_row(notice, now)
+        yield END_IF_GONE, (GONE, notice.id)
 
 
 def _read(row: Row) -> Firing:
