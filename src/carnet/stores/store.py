@@ -122,7 +122,10 @@ class Store:
         self.inbox, self.rules = StoredInbox(database, waiting, call_seal), StoredRules(database)
         self.expiry: Final = Expiry(database, self.tasks, callbacks, clock)
         self.revocations: Final = Revocations(trust, database, clock, self.expiry)
-        self.conversations, self.steps = StoredConversations(database), StoredSteps(database)
+        self.conversations, self.steps = (
+            StoredConversations(database, derive(secrets.seal, "deleted", "")),
+            StoredSteps(database),
+        )
         self.word_seal: Final = WordSeal(secrets.seal)
         self.outbox: Final = StoredOutbox(database)
         self.records: Final = StoredRecords(database, search_rows, waiting, self.people)
@@ -232,6 +235,7 @@ class Store:
         if self._serves:
             parts += [self.revocations.keep, self._search_rows.keep]
             parts += [self._nonces.keep, self._expire, self._cleanup.keep, self.pruner.keep]
+            parts += [self._delete]
         await _all_of(parts)
 
     def _trust_changed(self) -> None:
@@ -244,6 +248,10 @@ class Store:
 
     async def _expire(self) -> None:
         await self.expiry.end(self._clock.wall_us())
+
+    async def _delete(self) -> None:
+        await self.conversations.deletion.finish(self._clock.wall_us())
+        await self.conversations.deletion.scrub()
 
     async def _seal(self) -> None:
         self._sealed = self._clock.monotonic()
