@@ -212,7 +212,8 @@ class MessageEndpoint:
             if turn is not None and turn.actor == caller.actor.name:
                 await self._give(exchange, caller, begun, began)
                 return
-            if is_given:  # it is about to begin, or was asked for with another token
+            # It is about to begin, or was asked for with another token, unless its process died.
+            if is_given and not await self._answers.look_at(conversation, answer):
                 raise named(ConversationBusy(), begun)
         if answer.state == "unanswered":
             new = await self._claims.again(conversation, said, answer, caller)
