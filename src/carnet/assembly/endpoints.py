@@ -185,7 +185,7 @@ class _Building:
             max_bytes=settings.limits.chat_body_bytes,
         )
         claims = ThreadClaims(kept, backend.router, policy, clock=clock, ids=ids)
-        messages = MessageEndpoint(answering, kept, claims, answers, backend.journal, policy)
+        messages = MessageEndpoint(answering, kept, claims, answers, backend.journal, policy, clock)
         pages = ConversationPages(kept, policy, clock, words=words_of)
         return answering, [*offered(MESSAGES, messages), *offered(CONVERSATIONS, pages)]
 

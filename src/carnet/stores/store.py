@@ -123,7 +123,10 @@ class Store:
         self.inbox, self.rules = StoredInbox(database, waiting, call_seal), StoredRules(database)
         self.expiry: Final = Expiry(database, self.tasks, callbacks, clock)
         self.revocations: Final = Revocations(trust, database, clock, self.expiry)
-        self.conversations, self.steps = StoredConversations(database), StoredSteps(database)
+        self.conversations, self.steps = (
+            StoredConversations(database, derive(secrets.seal, "deleted", "")),
+            StoredSteps(database),
+        )
         self.word_seal: Final = WordSeal(secrets.seal)
         self.outbox, self.triggers = (
             StoredOutbox(database),
@@ -237,7 +240,7 @@ class Store:
         if self._serves:
             parts += [self.revocations.keep, self._search_rows.keep]
             parts += [self._nonces.keep, self._expire, self._cleanup.keep, self.pruner.keep]
-            parts.append(self.triggers.keep)
+            parts += [self.triggers.keep, self._delete]
         await _all_of(parts)
 
     def _trust_changed(self) -> None:
@@ -250,6 +253,10 @@ class Store:
 
     async def _expire(self) -> None:
         await self.expiry.end(self._clock.wall_us())
+
+    async def _delete(self) -> None:
+        await self.conversations.deletion.finish(self._clock.wall_us())
+        await self.conversations.deletion.scrub()
 
     async def _seal(self) -> None:
         self._sealed = self._clock.monotonic()

@@ -174,10 +174,14 @@ class Said(Struct, frozen=True):
 class Person:
     """Somebody with a token, and what she does."""
 
-    def __init__(self, home: Organisation, model: Model, name: str = "user") -> None:
+    model: Model
+
+    def __init__(self, home: Organisation, model: Model | None = None, name: str = "user") -> None:
         self.home = home
-        self.model = model
-        self.token = home.new_token(f"{name}-{next(numbers)}", *SCOPES)
+        if model is not None:
+            self.model = model
+        self.name = f"{name}-{next(numbers)}"
+        self.token = home.new_token(self.name, *SCOPES)
 
     def another(self) -> "Person":
         return Person(self.home, self.model)

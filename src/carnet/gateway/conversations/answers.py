@@ -38,7 +38,7 @@ from carnet.wire.dialects.policy import own_id
 
 LOOK_SECONDS: Final = 1.0  # how late the end of a turn is seen that nobody here tells of
 KEEP_SECONDS: Final = 2.0  # between two looks for what others have left
-BEGIN_SECONDS: Final = 10.0  # that an answer may take to become a turn
+BEGIN_SECONDS: Final = 3.0  # that an answer may take to become a turn
 END_SECONDS: Final = 5.0  # that whoever shows an answer may take to write it down
 AT_A_TIME: Final = 200
 SECOND: Final = 1_000_000

@@ -169,7 +169,7 @@ class ThreadClaims:
             to=said.id,
             id=answer.id,
             agent=answer.author or conversation.agent,
-            run=answer.run if is_same and answer.run else self._run(),
+            run=answer.run or self._run(),
             turn=answer.turn if is_same and answer.turn else self._turn(),
             now=self._clock.wall_us(),
         )

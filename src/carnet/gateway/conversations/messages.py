@@ -6,6 +6,7 @@ Law 2. Who sends the same again is shown the same answer: from its record, or wh
 Law 3. She speaks with her own rights: the gate judges each of her messages as any call.
 """
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from carnet.core.call import Call, Thread
@@ -26,6 +27,7 @@ from carnet.gateway.conversations.claims import FrontPolicy, ThreadClaims
 from carnet.http.exchange import Exchange, Row, check_json_body, read_authorization, reply_json
 from carnet.ports.calls.agent import Journal
 from carnet.ports.calls.conversations import Begun, Conversation, Conversations, KeptMessage
+from carnet.ports.world.clock import Clock
 from carnet.wire.dialects.dialect import GatewayFacts
 from carnet.wire.dialects.engine_chat.client_request import SentMessage, read_sent
 from carnet.wire.dialects.engine_chat.client_stream import ClientWriter, thread_fields
@@ -34,6 +36,15 @@ from carnet.wire.grammar import json
 BESIDE_BYTES: Final = 131_072  # of a body, beside what is said: its escapes and its metadata
 MOST_BYTES: Final = 4_096  # of a body that says which message is meant
 CONVERSATION: Final = "x-conversation-id"
+OPEN: Final = frozenset({"running", "queued", "waiting"})
+
+
+Erase = Callable[[Conversation], Awaitable[Sequence[Any]]]
+
+
+async def nothing_kept(_: Conversation, /) -> Sequence[Any]:
+    """Where agents keep nothing of conversations."""
+    return ()
 
 
 class OwnerForm:
@@ -57,8 +68,15 @@ class MessageEndpoint:
         answers: Answers,
         journal: Journal,
         policy: FrontPolicy,
+        clock: Clock,
+        erase: Erase = nothing_kept,
     ) -> None:
-        """`answering` has the calls admitted and answered; `journal` stops them."""
+        """`answering` has the calls admitted and answered; `journal` stops them.
+
+        `erase` removes what agents have kept of a conversation elsewhere, and tells what it was.
+        """
+        self._clock = clock
+        self._erase = erase
         self._answering = answering
         self._conversations = conversations
         self._claims = claims
@@ -125,6 +143,19 @@ class MessageEndpoint:
         page = {"conversation_id": conversation.id, "stopped": bool(stopped)}
         await reply_json(exchange, page | {"message_id": answer.id if answer else None})
 
+    async def delete(self, exchange: Exchange, caller: Caller, name: str) -> None:
+        """DELETE /conversations/{id}: all of it, once nothing of it runs any more."""
+        conversation = await self._find(caller, name)
+        deletion = self._conversations.deletion
+        open_turns = [n for n, state in await deletion.turns(conversation) if state in OPEN]
+        if open_turns:
+            await self._journal.cancel(open_turns)
+            if any(state in OPEN for _, state in await deletion.turns(conversation)):
+                raise ConversationBusy
+        erased = await self._erase(conversation)
+        await deletion.delete(conversation, self._clock.wall_us())
+        await reply_json(exchange, {"deleted": conversation.id, "memory": erased})
+
     # ------------------------------------------------------------------ which
 
     async def _find(self, caller: Caller, name: str) -> Conversation:
@@ -181,7 +212,8 @@ class MessageEndpoint:
             if turn is not None and turn.actor == caller.actor.name:
                 await self._give(exchange, caller, begun, began)
                 return
-            if is_given:  # it is about to begin, or was asked for with another token
+            # It is about to begin, or was asked for with another token, unless its process died.
+            if is_given and not await self._answers.look_at(conversation, answer):
                 raise named(ConversationBusy(), begun)
         if answer.state == "unanswered":
             new = await self._claims.again(conversation, said, answer, caller)
@@ -280,6 +312,14 @@ ROUTES: Final = (
         summary="Have another answer given, beside the one there is",
         body="MeantMessage",
         streams=True,
+    ),
+    Row(
+        method="DELETE",
+        path="/conversations/{id}",
+        endpoint=MessageEndpoint.delete,
+        permission="run:cancel",
+        summary="Delete a conversation: its messages, and what was recorded of its calls",
+        answer="Page",
     ),
     Row(
         method="POST",

@@ -144,7 +144,7 @@ class ConversationPages:
 
     async def front(self, exchange: Exchange, caller: Caller) -> None:
         """GET /owner: who is asked, and what agents are told of a client."""
-        del caller  # it has shown a token; nothing here is anybody's own
+        del caller
         policy = self._policy
         page = {
             "agent": policy.agent,
@@ -238,7 +238,7 @@ class ConversationPages:
             if not some:
                 break
             # What was said is read again when it is written: not all of it is held at once.
-            found += [_without_parts(each) for each in some]
+            found += [replace(each, parts=b"", metadata=None) for each in some]
             last = some[-1].parent
         return found[::-1]
 
@@ -313,10 +313,6 @@ def tools_of(message: KeptMessage) -> Sequence[Shown]:
         elif isinstance(event, ToolResult) and event.id in found:
             found[event.id] |= {"status": event.status, "output": event.output}
     return list(found.values())
-
-
-def _without_parts(message: KeptMessage) -> KeptMessage:
-    return replace(message, parts=b"", metadata=None)
 
 
 def _title(asked: Shown) -> str | None:

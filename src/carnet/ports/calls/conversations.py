@@ -174,8 +174,22 @@ class OpenAnswer(Struct, frozen=True):
     answer: KeptMessage
 
 
+class Deletion(Protocol):
+    """Deletes conversations of one store."""
+
+    async def turns(self, conversation: Conversation) -> Sequence[tuple[int, str]]:
+        """The turns of a conversation by their numbers, and how each stands."""
+
+    async def delete(self, conversation: Conversation, now: int) -> None:
+        """Leave nothing of a conversation but that it was there."""
+
+
 class Conversations(Protocol):
     """The conversations of one store."""
+
+    @property
+    def deletion(self) -> Deletion:
+        """What deletes them."""
 
     async def begin(self, new: NewMessage) -> Begun:
         """Keep what was said and a place for the answer, which is being given from now on.

@@ -47,7 +47,7 @@ AT_ONCE: Final = 16  # conversations that one gateway is having begun
 EACH: Final = 4  # of them those of one person
 MOST_ATTEMPTS: Final = 8
 WAIT_SECONDS: Final = 30  # between two looks at what waits for somebody
-FIRST_PAUSE_SECONDS: Final = 5
+FIRST_PAUSE_SECONDS: Final = 2
 MOST_PAUSE_SECONDS: Final = 600
 
 FindZone = Callable[[str], tzinfo]  # raises InvalidRequest

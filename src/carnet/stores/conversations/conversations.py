@@ -35,6 +35,7 @@ from carnet.ports.calls.conversations import (
     Settled,
 )
 from carnet.stores.conversations import statements as sql
+from carnet.stores.conversations.deletion import ConversationDeletion
 from carnet.stores.conversations.rows import (
     CONVERSATION_WIDTH,
     DELETED,
@@ -62,8 +63,10 @@ def client_hash(owner: str, client_id: str | None) -> bytes | None:
 class StoredConversations:
     """The conversations of one store."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, key: bytes) -> None:
+        """`key` is what the digests of deleted turns are keyed with."""
         self._database = database
+        self.deletion = ConversationDeletion(database, key)
         self._search = ConversationSearch(database)
         self.list = self._search.list
         self.most_conversations = MOST_CONVERSATIONS

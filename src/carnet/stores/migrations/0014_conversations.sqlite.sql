@@ -37,6 +37,8 @@ CREATE INDEX conversation_answering ON conversation (n) WHERE answering IS NOT N
 
 CREATE INDEX conversation_deleted ON conversation (deleted) WHERE deleted IS NOT NULL;
 
+CREATE INDEX conversation_unwiped ON conversation (n) WHERE deleted IS NOT NULL AND size > 0;
+
 -- `state` is unanswered, partial, whole or failed; deleted of one that is gone. `parts` are events, as
 -- the journal writes them; `run` and `turn` name the turn that an answer is given in, and `waits` says
 -- that it waits for somebody. `client_hash` names what a client has sent, to tell that it comes again.
