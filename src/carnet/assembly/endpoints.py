@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from carnet.assembly.agents.agents import Agents
+from carnet.assembly.agents.turn_triggers import TriggersOfCalls
 from carnet.config import Limits, Settings
 from carnet.core.people.address import Identities
 from carnet.gateway.answer import Answering
@@ -62,6 +63,7 @@ class Backend(Struct, frozen=True, kw_only=True, eq=False):
     journal: TurnRunner
     worker: TaskWorker
     scheduler: Scheduler
+    triggers: TriggersOfCalls  # that agent loops here reach
     http: EgressClient
     ring: Ring
     ended: EndedLists

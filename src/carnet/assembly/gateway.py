@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from carnet.assembly.agents.agents import Agents
 from carnet.assembly.agents.functions import load_classifier
 from carnet.assembly.agents.kinds import KINDS, Kind, Parts
 from carnet.assembly.agents.models import LazyModels
 from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
+from carnet.assembly.agents.turn_triggers import TriggersOfCalls
 from carnet.assembly.background import build_dispatcher, build_scheduler, build_worker
 from carnet.assembly.endpoints import Backend, build_app, build_concurrency, build_endpoints
 from carnet.assembly.pages import (
@@ -187,6 +188,8 @@ def build_backend(
         settings, store, http, ring, clock, ids, stamps=stamps, dialects=dialects
     )
     parts = _parts(settings, store, elsewhere, dispatching, schemas, progress_writer, streams)
+    triggers = TriggersOfCalls()
+    parts = structs.replace(parts, triggers=triggers)
     agents = Agents(parts, kinds, None if former is None else former.agents.breakers)
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
@@ -207,6 +210,7 @@ def build_backend(
         scheduler=former.scheduler
         if former is not None
         else build_scheduler(settings, store, journal, clock),
+        triggers=triggers,
         progress_writer=progress_writer,
         streams=streams,
         http=http,

@@ -110,6 +110,7 @@ class _LoopRun:
             is_final=turn.is_final,
             conversation=turn.request.conversation,
             client_context=turn.request.client_context or {},
+            triggers=turn.triggers,
         )
         self._tools = ToolRun(toolbox, tool_turn, self._sink)
         self._messages: list[Message] = []

@@ -35,8 +35,9 @@ def build_triggers(
         wake=backend.scheduler.wake,
     )
     receiver = HookReceiver(parts, max_bytes=limits.hook_body_bytes)
+    own = backend.triggers.own = OwnTriggers(parts)
     # Those with a word come first: what is no word there is a secret.
-    return [*offered(PAGES, TriggerPages(OwnTriggers(parts))), *offered(RECEIVER, receiver)]
+    return [*offered(PAGES, TriggerPages(own)), *offered(RECEIVER, receiver)]
 
 
 def build_starter(

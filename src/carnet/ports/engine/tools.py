@@ -26,6 +26,28 @@ class ToolFailed(Exception):
     """A tool could not do what it was asked; its words are for the model, and shown."""
 
 
+class TurnTriggers(Protocol):
+    """The schedules and hooks of the person whom a turn is for."""
+
+    async def add_schedule(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Make a schedule; what it is."""
+
+    async def list_schedules(self) -> Mapping[str, Any]:
+        """All of hers."""
+
+    async def delete_schedule(self, name: str) -> Mapping[str, Any]:
+        """Forget one of hers."""
+
+    async def add_hook(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Make a hook; what it is, and its secret."""
+
+    async def list_hooks(self) -> Mapping[str, Any]:
+        """All of hers."""
+
+    async def delete_hook(self, name: str) -> Mapping[str, Any]:
+        """Forget one of hers."""
+
+
 class ToolUse(Struct, frozen=True, kw_only=True):
     """One use of a tool."""
 
@@ -37,6 +59,7 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     calls: AgentCalls | None = None  # other agents, for a tool that asks one
     conversation: str | None = None  # of the person, that it is used in
     client_context: Mapping[str, Any] = {}  # what tools are given of what her client says
+    triggers: TurnTriggers | None = None  # hers; None where there can be none
 
 
 class UseTool(Protocol):
@@ -59,6 +82,7 @@ class LoopTool(Struct, frozen=True, kw_only=True, eq=False):
     hidden: frozenset[str] = frozenset()  # arguments that are shown to nobody
     is_always_sent: bool = True  # else a model finds it when it looks for it
     calls_agent: bool = False  # it asks another agent: not where no hop is left
+    needs_triggers: bool = False  # it makes or shows schedules and hooks
 
     @property
     def needs_approval(self) -> bool:

@@ -27,6 +27,7 @@ from carnet.core.people.permissions import both
 from carnet.errors import CarnetError
 from carnet.ports.calls.steps import Steps
 from carnet.ports.engine.loop import Engine, LoopTurn
+from carnet.ports.engine.tools import TurnTriggers
 from carnet.ports.trust.people import People
 from carnet.runtime.visit.loop_visit import CallsOut, LoopVisit
 from carnet.runtime.visit.steps import KeptSteps
@@ -57,13 +58,15 @@ class EngineAgent:
         passing: Passing,
         steps: Steps | None,
         people: People | None = None,
+        triggers: Callable[[Caller], TurnTriggers | None] = lambda _: None,
     ) -> None:
         """`system` is said first; `passing` is what of callers' messages passes after it.
 
         `calls` are those it makes itself; `name` is its own, for a loop that answers several.
-        `people` knows the names of those for whom it acts.
+        `people` knows the names of those for whom it acts, `triggers` their schedules and hooks.
         """
         self._people = people
+        self._triggers = triggers
         self._engine = engine
         self._calls = calls
         self._name = name
@@ -86,6 +89,7 @@ class EngineAgent:
             once=once,
             agent=self._name,
             calls=visit,
+            triggers=self._triggers(call.caller),
             is_final=visit.is_final,
         )
         try:
