@@ -1,12 +1,13 @@
 """From settings, a store and the backend to the endpoints that agents are called by."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from carnet.assembly.agents.agents import Agents
 from carnet.config import Settings
+from carnet.core.call import Call
 from carnet.core.people.address import Identities
 from carnet.gateway.answer import Answering
 from carnet.gateway.bodies import LargeBodies
@@ -30,6 +31,7 @@ from carnet.guards.limits import Concurrency
 from carnet.http.exchange import Row, offered
 from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.agents.http_engine import OpenStreams
+from carnet.runtime.agents.relay import with_relays
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.ended import EndedLists
 from carnet.runtime.peers.keyring import Ring
@@ -38,6 +40,8 @@ from carnet.runtime.receipts.task_receipts import TaskReceipts
 from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.tasks.worker import TaskWorker
 from carnet.runtime.turns.runner import TurnRunner
+from carnet.runtime.visit.dispatch import Dispatching
+from carnet.runtime.visit.loop_visit import CallsOut
 from carnet.runtime.visit.routing import Routing
 from carnet.runtime.webhooks.payload import write_secret
 from carnet.stores.conversations.words import words_of
@@ -171,9 +175,20 @@ class _Building:
             max_bytes=settings.limits.chat_body_bytes,
         )
         claims = ThreadClaims(kept, backend.router, policy, clock=clock, ids=ids)
-        messages = MessageEndpoint(answering, kept, claims, answers, backend.journal, policy, clock)
+        relay = self._relay() if policy.relays else None
+        journal = backend.journal
+        messages = MessageEndpoint(
+            answering, kept, claims, answers, journal, policy, clock, relay=relay
+        )
         pages = ConversationPages(kept, policy, clock, words=words_of)
         return answering, [*offered(MESSAGES, messages), *offered(CONVERSATIONS, pages)]
+
+    def _relay(self) -> Callable[[Call], Call]:
+        """What has those asked whom an answer mentions."""
+        dispatch, router = Dispatching(), self._backend.router
+        dispatch.connect(self._backend.gate, self._backend.journal)
+        calls = CallsOut(dispatch=dispatch, last_depth=self._stamps.limits.default)
+        return lambda call: with_relays(call, router, calls)
 
     def endpoint(self, dialect: Dialect, answering: Answering) -> DialectEndpoint:
         return DialectEndpoint(
