@@ -42,7 +42,7 @@ def test_a_mention_in_an_answer_is_relayed_as_a_message_of_its_own(alice: Person
     depths = {turn["agent"]: turn["depth"] for turn in _turns(run)}
     assert depths == {"chair": 0, "critic": 1}
     recalled = alice.say("so?", said.conversation, agent="recall")
-    assert "assistant: @critic: weak: chair says:" in recalled.text
+    assert "assistant: critic said: weak: chair says:" in recalled.text
     again = alice.ask(f"/conversations/{said.conversation}/regenerate", {"message": said.message})
     assert again.events == said.events
 

@@ -31,9 +31,8 @@ _STREAMED = "tests/wire/dialects/engine_chat/test_stream.py::"
 _REFUSED = "tests/wire/dialects/engine_chat/test_refusals.py::"
 
 _SESSIONS = "sessions that somebody signs in to; until then a cookie holds a token"
-_CONVERSATIONS = "conversations of people, which the gateway keeps"
 _TRIGGERS = "hooks and schedules"
-_PAGES = "what clients of the owner's API are shown"
+_SAID = "tests/gateway/conversations/test_messages.py::"
 
 _CONTRACT = (
     Row(
@@ -113,7 +112,7 @@ _REQUEST = (
         "engine:request:history",
         "Then comes what was said before, which the gateway keeps.",
         "002 request, second source; decision D152",
-        due=_CONVERSATIONS,
+        (_SAID + "test_a_round_with_a_tool_is_shown_and_told_again_to_the_model",),
     ),
     Row(
         "engine:request:current",
@@ -251,7 +250,10 @@ _TRIGGER = (
         "engine:trigger:message",
         "A client's message comes through the gateway's API.",
         "002 trigger types",
-        (_AGENTS + "test_the_openai_client_streams_from_it",),
+        (
+            _AGENTS + "test_the_openai_client_streams_from_it",
+            _SAID + "test_a_message_begins_a_conversation_and_is_answered_by_a_stream",
+        ),
     ),
     Row(
         "engine:trigger:webhook",
@@ -348,7 +350,7 @@ _STREAM = (
         "engine:stream:status",
         "Tool calls are in the stream, so that clients can say what is being done.",
         "002 response",
-        due=_PAGES,
+        (_SAID + "test_a_round_with_a_tool_is_shown_and_told_again_to_the_model",),
     ),
     Row(
         "engine:stream:trace",

@@ -170,7 +170,7 @@ def _said(kept: KeptMessage, agent: str, *, with_tools: bool) -> tuple[Message, 
     text = joined_text(events)
     if not text:
         return ()
-    return (Message.assistant(text if kept.author == agent else f"@{kept.author}: {text}"),)
+    return (Message.assistant(text if kept.author == agent else f"{kept.author} said: {text}"),)
 
 
 def _with_results(events: Sequence[Event]) -> list[Event]:

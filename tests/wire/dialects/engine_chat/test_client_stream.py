@@ -7,6 +7,7 @@ import pytest
 
 from carnet.core.call import Thread
 from carnet.core.messages.events import (
+    CONTEXT_WINDOW,
     RELAYED,
     Data,
     Done,
@@ -76,6 +77,8 @@ def test_an_end_names_the_conversation_and_what_was_used() -> None:
     usage = Usage(3, 5, 10_000)
     (done,) = frames(usage, Done("length"))
     assert done == ("done", {**NAMED, "finish_reason": "length", "usage": USED})
+    (warned,) = frames(Extension(CONTEXT_WINDOW, {"ratio": 0.9}), Done())
+    assert warned[1]["context_window"] == {"ratio": 0.9}
     (unknown,) = frames(Done())
     assert unknown[1]["usage"]["cost"] is None
 

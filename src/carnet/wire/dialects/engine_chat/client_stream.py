@@ -6,7 +6,7 @@
     approval-request  {request_id, tool_name, summary, kind, ...}
     approval-result   {request_id, decision}
     relay             {message_id, author, code}: what follows is said by another agent
-    done              {conversation_id, message_id, finish_reason, usage}
+    done              {conversation_id, message_id, finish_reason, usage, context_window?}
     error             {code, message, hint, retryable, conversation_id, message_id}
 
 Law 1. There is one end, `done` or `error`, and nothing after it. What waits for somebody ends with
@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from carnet.core.call import Thread
 from carnet.core.messages.events import (
+    CONTEXT_WINDOW,
     RELAYED,
     Data,
     Done,
@@ -67,7 +68,7 @@ def thread_fields(thread: Thread) -> Fields:
 class ClientWriter:
     """Writes the stream of one answer."""
 
-    __slots__ = ("_currency", "_relayed", "_thread", "_usage")
+    __slots__ = ("_currency", "_relayed", "_thread", "_usage", "_window")
 
     def __init__(self, thread: Thread, currency: str) -> None:
         """`currency` is that of what it costs."""
@@ -75,6 +76,7 @@ class ClientWriter:
         self._currency = currency
         self._usage = Usage()
         self._relayed = 0  # messages that others have said
+        self._window: object = None  # how much of what its model can read is used
 
     def headers(self, *, stream: bool) -> Fields:
         """The fields of an answer; there is none that is no stream."""
@@ -108,6 +110,8 @@ class ClientWriter:
                 self._usage = event
             case Extension(name=name) if name == RELAYED:
                 return self._relay(event.payload)
+            case Extension(name=name) if name == CONTEXT_WINDOW:
+                self._window = event.payload
             case Waiting():
                 asked = b"".join([_asked(each) for each in event.interrupts])
                 return asked + self._done(APPROVAL_REQUIRED)
@@ -137,7 +141,8 @@ class ClientWriter:
             "cost": None if used.cost is None else format_amount(used.cost),
             "currency": self._currency,
         }
-        return _frame(DONE, {**self._named(), "finish_reason": reason, "usage": usage})
+        window = {} if self._window is None else {"context_window": self._window}
+        return _frame(DONE, {**self._named(), "finish_reason": reason, "usage": usage, **window})
 
     def _error(self, error: CarnetError) -> bytes:
         told = {"code": error.sent_as or error.code, "message": error.safe_text}
