@@ -1,6 +1,6 @@
 """From settings, a store and the backend to the endpoints that agents are called by."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -8,6 +8,7 @@ from msgspec import Struct
 from carnet.assembly.agents.agents import Agents
 from carnet.assembly.agents.turn_triggers import TriggersOfCalls
 from carnet.config import Limits, Settings
+from carnet.core.call import Call
 from carnet.core.people.address import Identities
 from carnet.gateway.answer import Answering
 from carnet.gateway.bodies import LargeBodies
@@ -33,6 +34,7 @@ from carnet.http.exchange import Access, RouteTable, Row, offered
 from carnet.http.refusal import Refusing
 from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.agents.http_engine import OpenStreams
+from carnet.runtime.agents.relay import with_relays
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.ended import EndedLists
 from carnet.runtime.peers.keyring import Ring
@@ -42,6 +44,8 @@ from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.tasks.worker import TaskWorker
 from carnet.runtime.triggers.scheduler import Scheduler
 from carnet.runtime.turns.runner import TurnRunner
+from carnet.runtime.visit.dispatch import Dispatching
+from carnet.runtime.visit.loop_visit import CallsOut
 from carnet.runtime.visit.routing import Routing
 from carnet.runtime.webhooks.payload import write_secret
 from carnet.stores.conversations.words import words_of
@@ -187,7 +191,11 @@ class _Building:
             max_bytes=settings.limits.chat_body_bytes,
         )
         claims = ThreadClaims(kept, backend.router, policy, clock=clock, ids=ids)
-        messages = MessageEndpoint(answering, kept, claims, answers, backend.journal, policy, clock)
+        relay = build_relay(backend, self._stamps) if policy.relays else None
+        journal = backend.journal
+        messages = MessageEndpoint(
+            answering, kept, claims, answers, journal, policy, clock, relay=relay
+        )
         pages = ConversationPages(kept, policy, clock, words=words_of)
         return answering, [*offered(MESSAGES, messages), *offered(CONVERSATIONS, pages)]
 
@@ -215,6 +223,14 @@ class _Building:
             receipt=TaskReceipts(self._issuing, store.peers, store.turns, dialect.result),
             stamps=self._stamps,
         )
+
+
+def build_relay(backend: Backend, stamps: Stamps) -> Callable[[Call], Call]:
+    """What has the mentions in an answer relayed."""
+    dispatch, router = Dispatching(), backend.router
+    dispatch.connect(backend.gate, backend.journal)
+    calls = CallsOut(dispatch=dispatch, last_depth=stamps.limits.default)
+    return lambda call: with_relays(call, router, calls)
 
 
 def front_policy(settings: Settings) -> FrontPolicy:

@@ -372,7 +372,7 @@ def build(
         refusing=refusing,
         store=store,
         metrics=metrics,
-        starter=build_starter(settings, store, backend, clock, ids),
+        starter=build_starter(settings, store, backend, known, clock, ids),
     )
     _connect(gateway, former)
     return gateway

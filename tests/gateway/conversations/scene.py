@@ -104,11 +104,20 @@ price = "0.25"
 kind = "engine"
 system = "Be brief."
 
+[agents.narrow]
+kind = "engine"
+model = "narrow"
+
 [models.small]
 url = "{url}/v1"
 retries = 0
 
+[models.narrow]
+url = "{url}/v1"
+window = 1000
+
 [engine]
+model = "small"
 tools = ["agents:read_page", "agents:send_mail"]
 ask_before = ["send_mail"]
 

@@ -28,7 +28,7 @@ def test_a_message_begins_a_conversation_and_is_answered_by_a_stream(alice: Pers
     assert said.end["finish_reason"] == "stop"
     again = alice.say("and again", said.conversation, agent="recall")
     assert again.conversation == said.conversation
-    assert again.text == "user: hello | assistant: @echo: You said: hello | user: and again"
+    assert again.text == "user: hello | assistant: echo said: You said: hello | user: and again"
 
 
 def test_a_round_with_a_tool_is_shown_and_told_again_to_the_model(alice: Person) -> None:
@@ -156,7 +156,7 @@ def test_an_edited_message_begins_a_branch(alice: Person) -> None:
     second = alice.say("two", first.conversation)
     asked = kept(alice, second)[2]
     edited = alice.say("two, better", first.conversation, edits=asked["id"], agent="recall")
-    assert edited.text == "user: one | assistant: @echo: You said: one | user: two, better"
+    assert edited.text == "user: one | assistant: echo said: You said: one | user: two, better"
     assert len(kept(alice, edited)) == 4
     assert len(kept(alice, edited)[2]["siblings"]) == 2
 
@@ -230,6 +230,12 @@ def test_an_unknown_conversation_or_agent_is_not_found_and_nothing_is_kept(alice
     ):
         assert (reply.status, reply.code) == (404, code)
     assert alice.get("/conversations").json["conversations"] == []
+
+
+def test_how_much_of_what_the_model_can_read_is_used_stands_in_the_end(alice: Person) -> None:
+    said = alice.say("word " * 560, agent="narrow")
+    assert said.end["context_window"]["ratio"] >= 0.8
+    assert "context_window" not in alice.say("short", agent="narrow").end
 
 
 def test_what_the_model_is_told_of_the_client_is_configured(alice: Person) -> None:

@@ -35,8 +35,7 @@ _TICKS = "tests/runtime/triggers/test_scheduler.py::"
 _REFUSED = "tests/wire/dialects/engine_chat/test_refusals.py::"
 
 _SESSIONS = "sessions that somebody signs in to; until then a cookie holds a token"
-_CONVERSATIONS = "conversations of people, which the gateway keeps"
-_PAGES = "what clients of the owner's API are shown"
+_SAID = "tests/gateway/conversations/test_messages.py::"
 
 _CONTRACT = (
     Row(
@@ -116,7 +115,7 @@ _REQUEST = (
         "engine:request:history",
         "Then comes what was said before, which the gateway keeps.",
         "002 request, second source; decision D152",
-        due=_CONVERSATIONS,
+        (_SAID + "test_a_round_with_a_tool_is_shown_and_told_again_to_the_model",),
     ),
     Row(
         "engine:request:current",
@@ -254,7 +253,10 @@ _TRIGGER = (
         "engine:trigger:message",
         "A client's message comes through the gateway's API.",
         "002 trigger types",
-        (_AGENTS + "test_the_openai_client_streams_from_it",),
+        (
+            _AGENTS + "test_the_openai_client_streams_from_it",
+            _SAID + "test_a_message_begins_a_conversation_and_is_answered_by_a_stream",
+        ),
     ),
     Row(
         "engine:trigger:webhook",
@@ -272,7 +274,7 @@ _TRIGGER = (
         (
             _KILLED + "test_a_tick_begins_once_after_a_kill_at",
             _TICKS
-            + "test_fifty_ticks_at_two_replicas_over_a_change_of_clocks_and_a_dead_leader_are_fifty",
+            + "test_fifty_ticks_are_fifty_at_two_replicas_when_clocks_change_and_a_leader_dies",
         ),
     ),
     Row(
@@ -362,7 +364,7 @@ _STREAM = (
         "engine:stream:status",
         "Tool calls are in the stream, so that clients can say what is being done.",
         "002 response",
-        due=_PAGES,
+        (_SAID + "test_a_round_with_a_tool_is_shown_and_told_again_to_the_model",),
     ),
     Row(
         "engine:stream:trace",

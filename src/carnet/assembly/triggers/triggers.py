@@ -1,6 +1,6 @@
 """From settings and an open store to what begins conversations while their owners are away."""
 
-from carnet.assembly.endpoints import Backend, front_policy
+from carnet.assembly.endpoints import Backend, build_relay, front_policy
 from carnet.config import Limits, Settings
 from carnet.gateway.conversations.claims import ThreadClaims
 from carnet.gateway.triggers.own_triggers import OwnTriggers, TriggerBounds, TriggerParts
@@ -14,6 +14,7 @@ from carnet.ports.calls.triggers import Starter
 from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.triggers.zones import find_zone
 from carnet.stores.open import Store
+from carnet.wire.stamps.stamp import Stamps
 
 
 def build_triggers(
@@ -41,7 +42,7 @@ def build_triggers(
 
 
 def build_starter(
-    settings: Settings, store: Store, backend: Backend, clock: Clock, ids: Ids
+    settings: Settings, store: Store, backend: Backend, stamps: Stamps, clock: Clock, ids: Ids
 ) -> Starter:
     """What has agents answer what schedules and hooks say."""
     kept, policy = store.conversations, front_policy(settings)
@@ -53,6 +54,7 @@ def build_starter(
         admission=backend.gate,
         journal=backend.journal,
         concurrency=backend.concurrency,
+        relay=build_relay(backend, stamps) if policy.relays else None,
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from carnet.core.call import Call, Thread
-from carnet.core.messages.events import Done, Event, Failed, Usage
+from carnet.core.messages.events import RELAYED, Done, Event, Extension, Failed, Usage
 from carnet.core.people.identity import Caller
 from carnet.errors import (
     BY_CODE,
@@ -36,6 +36,7 @@ from carnet.wire.grammar import json
 BESIDE_BYTES: Final = 131_072  # of a body, beside what is said: its escapes and its metadata
 MOST_BYTES: Final = 4_096  # of a body that says which message is meant
 CONVERSATION: Final = "x-conversation-id"
+LOOKED_BACK: Final = 16  # messages, for the last answer
 OPEN: Final = frozenset({"running", "queued", "waiting"})
 
 
@@ -70,11 +71,14 @@ class MessageEndpoint:
         policy: FrontPolicy,
         clock: Clock,
         erase: Erase = nothing_kept,
+        relay: Callable[[Call], Call] | None = None,
     ) -> None:
         """`answering` has the calls admitted and answered; `journal` stops them.
 
-        `erase` removes what agents have kept of a conversation elsewhere, and tells what it was.
+        `erase` removes what agents have kept of a conversation elsewhere, and tells what it was;
+        `relay` has those asked whom an answer mentions.
         """
+        self._relay = relay
         self._clock = clock
         self._erase = erase
         self._answering = answering
@@ -181,8 +185,9 @@ class MessageEndpoint:
         if message is not None:
             found = await self._conversations.message(conversation, message)
         else:
-            branch = await self._conversations.branch(conversation, last=None, limit=1)
-            found = branch[0] if branch else None
+            branch = await self._conversations.branch(conversation, last=None, limit=LOOKED_BACK)
+            # What was relayed belongs to the answer before it.
+            found = next((each for each in branch if each.turn is not None), None)
         if found is None or found.role != "assistant":
             raise MessageNotFound
         return conversation, found
@@ -231,6 +236,8 @@ class MessageEndpoint:
                 correlation=exchange.line.correlation,
             )
             call = await self._answering.admit(claim)
+            if self._relay is not None and not call.known:
+                call = self._relay(call)
         except CarnetError as error:
             if begun.is_new:  # else it is given to somebody
                 await self._conversations.release(caller.owner, begun.answer.id, error.code)
@@ -240,13 +247,30 @@ class MessageEndpoint:
         except CarnetError as error:
             raise named(error, begun) from None
 
+    async def _relayed(self, begun: Begun) -> list[Event]:
+        """What others have said who were mentioned in an answer."""
+        found: list[Event] = []
+        for place in range(1, LOOKED_BACK):
+            id = f"{begun.answer.id}.{place}"
+            message = await self._conversations.message(begun.conversation, id)
+            if message is None:
+                break
+            found += _marked(message)
+        return found
+
     async def _tell(self, exchange: Exchange, begun: Begun) -> None:
         """Show an answer that has ended, as it is kept."""
         answer = begun.answer
         writer = ClientWriter(thread_in(begun), self._policy.currency)
         usage = Usage(answer.tokens_in, answer.tokens_out, answer.cost)
-        body = writer.write([*answer.events(), usage, _end(answer)])
+        relayed = await self._relayed(begun)
+        body = writer.write([*answer.events(), *relayed, usage, _end(answer)])
         await exchange.reply(200, writer.headers(stream=True), body)
+
+
+def _marked(message: KeptMessage) -> list[Event]:
+    mark = Extension(RELAYED, {"author": message.author, "code": message.code})
+    return [mark, *message.events()]
 
 
 def thread_in(begun: Begun) -> Thread:

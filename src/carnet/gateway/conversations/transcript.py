@@ -9,12 +9,14 @@ Law 3. An agent is told what it has said itself as that, with its tools, and wha
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import (
+    RELAYED,
     Data,
     Event,
+    Extension,
     Message,
     Text,
     ToolCall,
@@ -24,7 +26,7 @@ from carnet.core.messages.events import (
     write_events,
 )
 from carnet.errors import BY_CODE, Internal
-from carnet.ports.calls.conversations import AnswerState, KeptMessage, Settled
+from carnet.ports.calls.conversations import AnswerState, KeptMessage, RelayedAnswer, Settled
 from carnet.wire.dialects.engine_chat.transcript import messages_of
 from carnet.wire.dialects.engine_chat.writer import words_of
 from carnet.wire.grammar import json
@@ -44,8 +46,9 @@ def has_ended(turn: Turn) -> bool:
 
 def settled_by(turn: Turn, events: Sequence[Event], *, is_seen: bool, now: int) -> Settled:
     """What an answer is by the turn that it was given in."""
-    said = _kept(events)
-    text = joined_text(said)
+    own, relayed = _parted(events)
+    said = _kept(own)
+    text = "\n".join([joined_text(said), *[joined_text(each) for _, each in relayed]])
     last = events[-1] if events else None
     code = turn.code
     if turn.state == "waiting":
@@ -60,8 +63,28 @@ def settled_by(turn: Turn, events: Sequence[Event], *, is_seen: bool, now: int) 
         tokens_out=turn.tokens_out,
         cost=turn.cost,
         is_seen=is_seen,
+        relayed=tuple(
+            [
+                RelayedAnswer(author=mark["author"], code=mark["code"], parts=write_events(each))
+                for mark, each in relayed
+            ]
+        ),
         now=now,
     )
+
+
+def _parted(
+    events: Sequence[Event],
+) -> tuple[list[Event], list[tuple[dict[str, Any], list[Event]]]]:
+    """What the agent itself has said, and what each has who was mentioned."""
+    own: list[Event] = []
+    relayed: list[tuple[dict[str, Any], list[Event]]] = []
+    for event in events:
+        if isinstance(event, Extension) and event.name == RELAYED:
+            relayed.append((event.payload, []))
+        else:
+            (relayed[-1][1] if relayed else own).append(event)
+    return own, [(mark, _kept(each)) for mark, each in relayed]
 
 
 def _state(turn: Turn, *, has_said: bool) -> AnswerState:
@@ -147,7 +170,7 @@ def _said(kept: KeptMessage, agent: str, *, with_tools: bool) -> tuple[Message, 
     text = joined_text(events)
     if not text:
         return ()
-    return (Message.assistant(text if kept.author == agent else f"@{kept.author}: {text}"),)
+    return (Message.assistant(text if kept.author == agent else f"{kept.author} said: {text}"),)
 
 
 def _with_results(events: Sequence[Event]) -> list[Event]:

@@ -7,6 +7,8 @@ Law 3. Its key names it: begun again after a crash it is the same message, and g
        turn while that may run again.
 """
 
+from collections.abc import Callable
+
 from carnet.core.call import Call
 from carnet.core.people.identity import Caller, Secret, owner_of
 from carnet.errors import CarnetError, ConversationBusy, ConversationNotFound, TokenInvalid
@@ -35,8 +37,13 @@ class ConversationStarter:
         admission: Admission,
         journal: Journal,
         concurrency: Concurrency,
+        relay: Callable[[Call], Call] | None = None,
     ) -> None:
-        """`answers` writes down what was answered; `journal` has it given."""
+        """`answers` writes down what was answered; `journal` has it given.
+
+        `relay` has those asked whom an answer mentions.
+        """
+        self._relay = relay
         self._conversations = conversations
         self._claims = claims
         self._answers = answers
@@ -78,6 +85,8 @@ class ConversationStarter:
                 owner = begun.conversation.owner
                 await self._conversations.release(owner, place.answer.id, error.code)
             raise
+        if self._relay is not None and not call.known:
+            call = self._relay(call)
         await self._give(call, place)
 
     async def _give(self, call: Call, begun: Begun) -> None:

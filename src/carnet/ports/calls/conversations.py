@@ -141,6 +141,14 @@ class Begun(Struct, frozen=True):
     is_new: bool  # else it was there before, and nothing was written
 
 
+class RelayedAnswer(Struct, frozen=True, kw_only=True):
+    """What somebody has said who was mentioned in an answer."""
+
+    author: str
+    parts: bytes
+    code: str | None = None  # why it has said nothing
+
+
 class Settled(Struct, frozen=True, kw_only=True):
     """How an answer has ended, for now."""
 
@@ -153,6 +161,7 @@ class Settled(Struct, frozen=True, kw_only=True):
     tokens_out: int | None = None
     cost: int | None = None
     is_seen: bool = False  # somebody has read it to its end
+    relayed: tuple[RelayedAnswer, ...] = ()  # each a message of its own, after it
     now: int
 
 

@@ -217,6 +217,7 @@ class StoredConversations:
                 ),
                 (sql.ANSWERED, (*said, settled.now, answer, owner)),
                 (sql.ASKED, (settled.state, answer, owner)),
+                *_relayed(owner, answer, settled),
                 *index(owner, id, words, SAID),
             ]
         )
@@ -331,6 +332,21 @@ class StoredConversations:
             OpenAnswer(n, owner, id, since, is_given, read_message(tuple(row)))
             for n, owner, id, since, *row in rows
         ]
+
+
+def _relayed(owner: str, answer: str, settled: Settled) -> list[Statement]:
+    """What writes down what others have said who were mentioned; their ids follow its own."""
+    statements: list[Statement] = []
+    before, now = answer, settled.now
+    for place, each in enumerate(settled.relayed, 1):
+        id, state = f"{answer}.{place}", "whole" if each.code is None else "failed"
+        row = (id, each.author, each.parts, state, each.code, now, now, before, owner)
+        statements.append((sql.RELAYED, row))
+        before = id
+    if statements:
+        count = len(statements)
+        statements.append((sql.RELAYED_HEAD, (before, count, answer, owner, answer)))
+    return statements
 
 
 async def _words(text: str) -> tuple[str, ...]:

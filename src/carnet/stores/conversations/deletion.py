@@ -138,7 +138,8 @@ class ConversationDeletion:
         if not numbers:
             return []
         listed = marks(len(numbers))
-        sizes = dict(await self._database.fetch(_SIZES.format(listed), numbers))
+        rows = await self._database.fetch(_SIZES.format(listed), numbers)
+        sizes: dict[int, int] = {turn: int(size) for turn, size in rows}
         statements: list[Statement] = [(_CALLBACKS.format(listed), numbers)]
         statements += [
             (f"DELETE FROM {table} WHERE turn IN ({listed})", numbers)
@@ -150,7 +151,7 @@ class ConversationDeletion:
             stone = {
                 "deleted": when(now),
                 "digest": keyed.hex(),
-                "bytes": int(sizes.get(n) or 0),
+                "bytes": sizes.get(n, 0),
                 "created": when(created),
                 "ended": when(ended),
             }

@@ -69,6 +69,18 @@ ANSWERED: Final = (
     "UPDATE message SET parts = ?, state = ?, waits = ?, code = ?, tokens_in = ?, tokens_out = ?,"
     " cost = ?, ended = ? WHERE id = ? AND owner = ? AND state <> 'deleted'"
 )
+# What others have said who were mentioned, each after the one before.
+RELAYED: Final = (
+    "INSERT INTO message (id, conversation, owner, parent, role, author, parts, state, run, code,"
+    " created, ended) SELECT ?, m.conversation, m.owner, m.n, 'assistant', ?, ?, ?, m.run, ?, ?, ?"
+    " FROM message m WHERE m.id = ? AND m.owner = ? AND m.state <> 'deleted'"
+    " ON CONFLICT DO NOTHING"
+)
+RELAYED_HEAD: Final = (
+    "UPDATE conversation SET head = (SELECT n FROM message WHERE id = ?), size = size + ?"
+    " WHERE deleted IS NULL AND n = (SELECT conversation FROM message WHERE id = ? AND owner = ?)"
+    " AND head = (SELECT n FROM message WHERE id = ?)"
+)
 RELEASE: Final = "UPDATE conversation SET answering = NULL WHERE owner = ? AND n = ({})".format(
     "SELECT conversation FROM message WHERE id = ? AND owner = ?"
 )

@@ -5,7 +5,8 @@
     tool-result       {id, status, output}
     approval-request  {request_id, tool_name, summary, kind, ...}
     approval-result   {request_id, decision}
-    done              {conversation_id, message_id, finish_reason, usage}
+    relay             {message_id, author, code}: what follows is said by another agent
+    done              {conversation_id, message_id, finish_reason, usage, context_window?}
     error             {code, message, hint, retryable, conversation_id, message_id}
 
 Law 1. There is one end, `done` or `error`, and nothing after it. What waits for somebody ends with
@@ -18,9 +19,12 @@ from typing import Any, Final
 
 from carnet.core.call import Thread
 from carnet.core.messages.events import (
+    CONTEXT_WINDOW,
+    RELAYED,
     Data,
     Done,
     Event,
+    Extension,
     Failed,
     Resolved,
     Text,
@@ -47,6 +51,7 @@ from carnet.wire.grammar import json, sse
 
 APPROVAL_REQUEST: Final = "approval-request"
 APPROVAL_RESULT: Final = "approval-result"
+RELAY: Final = "relay"
 CONVERSATION_ID: Final = b"x-conversation-id"
 MESSAGE_ID: Final = b"x-message-id"
 _DECISIONS: Final = {"accepted": "approved", "rejected": "denied"}
@@ -63,13 +68,15 @@ def thread_fields(thread: Thread) -> Fields:
 class ClientWriter:
     """Writes the stream of one answer."""
 
-    __slots__ = ("_currency", "_thread", "_usage")
+    __slots__ = ("_currency", "_relayed", "_thread", "_usage", "_window")
 
     def __init__(self, thread: Thread, currency: str) -> None:
         """`currency` is that of what it costs."""
         self._thread = thread
         self._currency = currency
         self._usage = Usage()
+        self._relayed = 0  # messages that others have said
+        self._window: object = None  # how much of what its model can read is used
 
     def headers(self, *, stream: bool) -> Fields:
         """The fields of an answer; there is none that is no stream."""
@@ -101,6 +108,10 @@ class ClientWriter:
         match event:
             case Usage():
                 self._usage = event
+            case Extension(name=name) if name == RELAYED:
+                return self._relay(event.payload)
+            case Extension(name=name) if name == CONTEXT_WINDOW:
+                self._window = event.payload
             case Waiting():
                 asked = b"".join([_asked(each) for each in event.interrupts])
                 return asked + self._done(APPROVAL_REQUIRED)
@@ -109,6 +120,12 @@ class ClientWriter:
             case Failed():
                 return self._error(event.error())
         return _frames(event)
+
+    def _relay(self, mark: dict[str, Any]) -> bytes:
+        self._relayed += 1
+        id = f"{self._thread.answer}.{self._relayed}"
+        data = {"message_id": id, "author": mark["author"], "code": mark["code"]}
+        return _frame(RELAY, data)
 
     def _named(self) -> dict[str, str]:
         return {
@@ -124,7 +141,8 @@ class ClientWriter:
             "cost": None if used.cost is None else format_amount(used.cost),
             "currency": self._currency,
         }
-        return _frame(DONE, {**self._named(), "finish_reason": reason, "usage": usage})
+        window = {} if self._window is None else {"context_window": self._window}
+        return _frame(DONE, {**self._named(), "finish_reason": reason, "usage": usage, **window})
 
     def _error(self, error: CarnetError) -> bytes:
         told = {"code": error.sent_as or error.code, "message": error.safe_text}
