@@ -9,6 +9,13 @@ _TYPED = "tests/cli/trust/test_people.py::"
 _PERSON = "tests/core/people/test_person.py::"
 _NAMES = "tests/core/people/test_permissions.py::"
 
+_MADE = "tests/gateway/triggers/test_pages.py::"
+_BEGUN = "tests/gateway/triggers/test_starter.py::"
+_RECEIVED = "tests/gateway/triggers/test_receiver.py::"
+_SCHEDULES = "tests/stores/triggers/test_schedules.py::"
+_HOOKS = "tests/stores/triggers/test_hooks.py::"
+_SCHEMES = "tests/wire/hooks/test_scheme.py::"
+
 _TWO = "tests/replicas/tasks/test_people.py::"
 _GRANTED = "tests/stores/trust/test_delegations.py::"
 _ENDED = "tests/runtime/peers/test_ended.py::"
@@ -40,6 +47,43 @@ ROWS = (
             _ATTACKS + "test_without_a_token_nobody_is_told_whether_somebody_is_known",
             _ATTACKS + "test_a_name_that_is_no_name_finds_nobody",
             _HTTP + "test_nobody_grants_what_it_has_not",
+        ),
+    ),
+    Row(
+        "security:a94:triggers",
+        "The hooks and schedules of a person, and what they began, are hers alone: nobody else "
+        "reads, begins, changes or deletes them, and a name tells nothing of another's.",
+        "A94, R44",
+        (
+            _BEGUN + "test_two_owners_see_nothing_of_one_anothers",
+            _MADE + "test_a_machine_has_none",
+            _SCHEDULES + "test_a_schedule_is_its_owners_and_nobody_elses",
+            _HOOKS + "test_a_hook_is_its_owners_and_nobody_elses",
+        ),
+    ),
+    Row(
+        "security:a94:away",
+        "What runs for a person while she is away has the rights, the rates and the money of the "
+        "token that made it, is bounded in number, and ends with her.",
+        "A94, R44",
+        (
+            _MADE + "test_nobody_has_something_called_that_it_may_not_call_itself",
+            _MADE + "test_what_a_token_may_not_pay_nothing_that_it_made_pays",
+            _MADE + "test_one_person_has_as_many_as_may_be",
+            _MADE + "test_who_ends_has_none_left_that_begins_anything",
+            _RECEIVED + "test_no_more_is_kept_than_may_be_to_begin",
+        ),
+    ),
+    Row(
+        "security:a09:hooks",
+        "An event that is sent to a hook again begins nothing; one that is forged, stale or "
+        "oversized is refused before anything is stored, as if there were no such hook.",
+        "A09, R44",
+        (
+            _RECEIVED + "test_an_event_that_is_sent_a_hundred_times_begins_one_conversation",
+            _RECEIVED + "test_what_is_forged_stale_or_oversized_is_refused_and_nothing_is_kept",
+            _HOOKS + "test_an_event_is_taken_once_however_many_copies_come_at_once",
+            _SCHEMES + "test_an_event_is_known_by_what_is_signed_and_by_nothing_else",
         ),
     ),
     Row(

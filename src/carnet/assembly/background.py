@@ -8,6 +8,9 @@ from carnet.ports.world.http_client import HttpClient
 from carnet.runtime.peers.signing import Signing
 from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.tasks.worker import TaskWorker
+from carnet.runtime.triggers.notices import TriggerNotices
+from carnet.runtime.triggers.scheduler import Scheduler
+from carnet.runtime.triggers.zones import find_zone
 from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.webhooks.dispatcher import Dispatcher
 from carnet.runtime.webhooks.payload import Webhooks
@@ -36,6 +39,21 @@ def build_dispatcher(
         ids=ids,
         metrics=metrics,
         notify=settings.inbox.notify,
+    )
+
+
+def build_scheduler(
+    settings: Settings, store: Store, journal: TurnRunner, clock: Clock
+) -> Scheduler:
+    """What has schedules and hooks begin; it has not started."""
+    return Scheduler(
+        schedules=store.triggers.schedules,
+        firings=store.triggers.firings,
+        find_zone=find_zone,
+        clock=clock,
+        worker=store.worker,
+        most=settings.limits.firings_per_person,
+        notices=TriggerNotices(store.people, lambda: journal.notify),
     )
 
 

@@ -1,28 +1,40 @@
 """From settings, a store and the backend to the endpoints that agents are called by."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from carnet.assembly.agents.agents import Agents
-from carnet.config import Settings
+from carnet.assembly.agents.turn_triggers import TriggersOfCalls
+from carnet.config import Limits, Settings
+from carnet.core.call import Call
 from carnet.core.people.address import Identities
 from carnet.gateway.answer import Answering
 from carnet.gateway.bodies import LargeBodies
+from carnet.gateway.conversations.answers import Answers, SettledJournal
+from carnet.gateway.conversations.claims import DIALECT as OWNER
+from carnet.gateway.conversations.claims import ENGINE, FrontPolicy, ThreadClaims
+from carnet.gateway.conversations.messages import ROUTES as MESSAGES
+from carnet.gateway.conversations.messages import MessageEndpoint, OwnerForm
+from carnet.gateway.conversations.pages import ROUTES as CONVERSATIONS
+from carnet.gateway.conversations.pages import ConversationPages
 from carnet.gateway.dialects import rows_of
-from carnet.gateway.endpoint import DialectEndpoint
+from carnet.gateway.endpoint import App, DialectEndpoint
 from carnet.gateway.loops.turn_calls import TurnCalls
 from carnet.gateway.published import Capacity, Published
 from carnet.gateway.questions import Questions
 from carnet.gateway.tasks import TaskAccess, TaskRecords
 from carnet.guards.admission.gate import Gate
+from carnet.guards.caller.failures import Failures
 from carnet.guards.caller.owner import Owners
 from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.guards.limits import Concurrency
-from carnet.http.exchange import Row
-from carnet.ports.world.clock import Clock
+from carnet.http.exchange import Access, RouteTable, Row, offered
+from carnet.http.refusal import Refusing
+from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.agents.http_engine import OpenStreams
+from carnet.runtime.agents.relay import with_relays
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.ended import EndedLists
 from carnet.runtime.peers.keyring import Ring
@@ -30,9 +42,13 @@ from carnet.runtime.receipts.issue import Issuing, Receipted
 from carnet.runtime.receipts.task_receipts import TaskReceipts
 from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.tasks.worker import TaskWorker
+from carnet.runtime.triggers.scheduler import Scheduler
 from carnet.runtime.turns.runner import TurnRunner
+from carnet.runtime.visit.dispatch import Dispatching
+from carnet.runtime.visit.loop_visit import CallsOut
 from carnet.runtime.visit.routing import Routing
 from carnet.runtime.webhooks.payload import write_secret
+from carnet.stores.conversations.words import words_of
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
 from carnet.wire.dialects.dialect import Dialect, GatewayFacts
@@ -50,12 +66,25 @@ class Backend(Struct, frozen=True, kw_only=True, eq=False):
     identities: Identities
     journal: TurnRunner
     worker: TaskWorker
+    scheduler: Scheduler
+    triggers: TriggersOfCalls  # that agent loops here reach
     http: EgressClient
     ring: Ring
     ended: EndedLists
     agents: Agents
     progress_writer: ProgressWriter
     streams: OpenStreams
+    answers: Answers  # in the conversations of people
+
+
+def build_concurrency(limits: Limits, former: Backend | None) -> Concurrency:
+    """How many calls may be open; those that are counted already go on to be."""
+    return Concurrency(
+        per_caller=limits.calls_per_caller,
+        in_all=limits.calls,
+        streams=limits.streams_per_caller,
+        former=None if former is None else former.concurrency,
+    )
 
 
 class Endpoints(Struct, frozen=True, kw_only=True, eq=False):
@@ -71,12 +100,13 @@ def build_endpoints(
     store: Store,
     backend: Backend,
     clock: Clock,
+    ids: Ids,
     metrics: Metrics,
     *,
     dialects: Sequence[Dialect],
     stamps: Stamps,
 ) -> Endpoints:
-    """The endpoints before the gate, those of each dialect."""
+    """The endpoints before the gate: those of each dialect, and of people."""
     building = _Building(settings, store, backend, clock, metrics, stamps)
     answerings = {dialect.name: building.answering(dialect) for dialect in dialects}
     if len(answerings) != len(dialects):
@@ -90,7 +120,8 @@ def build_endpoints(
             building.questions(dialect),
         )
     ]
-    return Endpoints(rows=tuple(rows), answerings=answerings, published=building.published)
+    answerings[OWNER], of_people = building.front(ids)
+    return Endpoints(rows=(*rows, *of_people), answerings=answerings, published=building.published)
 
 
 class _Building:
@@ -145,6 +176,29 @@ class _Building:
             max_bytes=limits.chat_body_bytes if dialect.has_long_bodies else limits.body_bytes,
         )
 
+    def front(self, ids: Ids) -> tuple[Answering, list[Row]]:
+        settings, store, backend, clock = self._settings, self._store, self._backend, self._clock
+        kept, turns, policy = store.conversations, store.turns, front_policy(settings)
+        answers = backend.answers
+        answering = Answering(
+            OwnerForm(),
+            self._gateway,
+            admission=backend.gate,
+            journal=SettledJournal(backend.journal, answers, kept, turns),
+            concurrency=backend.concurrency,
+            clock=clock,
+            metrics=self._metrics,
+            max_bytes=settings.limits.chat_body_bytes,
+        )
+        claims = ThreadClaims(kept, backend.router, policy, clock=clock, ids=ids)
+        relay = build_relay(backend, self._stamps) if policy.relays else None
+        journal = backend.journal
+        messages = MessageEndpoint(
+            answering, kept, claims, answers, journal, policy, clock, relay=relay
+        )
+        pages = ConversationPages(kept, policy, clock, words=words_of)
+        return answering, [*offered(MESSAGES, messages), *offered(CONVERSATIONS, pages)]
+
     def endpoint(self, dialect: Dialect, answering: Answering) -> DialectEndpoint:
         return DialectEndpoint(
             dialect,
@@ -171,6 +225,31 @@ class _Building:
         )
 
 
+def build_relay(backend: Backend, stamps: Stamps) -> Callable[[Call], Call]:
+    """What has the mentions in an answer relayed."""
+    dispatch, router = Dispatching(), backend.router
+    dispatch.connect(backend.gate, backend.journal)
+    calls = CallsOut(dispatch=dispatch, last_depth=stamps.limits.default)
+    return lambda call: with_relays(call, router, calls)
+
+
+def front_policy(settings: Settings) -> FrontPolicy:
+    """What the configuration says of conversations."""
+    owner = settings.owner
+    engines = [name for name, agent in settings.agents.items() if agent.kind == ENGINE]
+    only = engines[0] if len(engines) == 1 else settings.default_agent
+    return FrontPolicy(
+        agent=owner.agent or only,
+        orchestrator=owner.orchestrator,
+        relays=owner.relay,
+        content_bytes=owner.content_bytes,
+        history=owner.history,
+        model_context=owner.model_context,
+        tool_context=owner.tool_context,
+        currency=settings.ledger.currency,
+    )
+
+
 def _published(
     settings: Settings, store: Store, backend: Backend, clock: Clock, stamps: Stamps
 ) -> Published:
@@ -190,4 +269,26 @@ def _published(
             max_depth=stamps.limits.default + 1,
             body_bytes=settings.limits.body_bytes,
         ),
+    )
+
+
+def build_app(
+    settings: Settings,
+    router: RouteTable,
+    refusing: Refusing,
+    access: Access,
+    clock: Clock,
+    ids: Ids,
+    metrics: Metrics,
+    failures: Failures | None,
+) -> App:
+    """The application; failures that are counted already go on to be."""
+    return App(
+        router=router,
+        refusing=refusing,
+        access=access,
+        failures=failures or Failures(settings.limits.auth_failures),
+        clock=clock,
+        ids=ids,
+        metrics=metrics,
     )

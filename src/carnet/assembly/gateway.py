@@ -4,15 +4,16 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from carnet.assembly.agents.agents import Agents
 from carnet.assembly.agents.functions import load_classifier
 from carnet.assembly.agents.kinds import KINDS, Kind, Parts
 from carnet.assembly.agents.models import LazyModels
 from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
-from carnet.assembly.background import build_dispatcher, build_worker
-from carnet.assembly.endpoints import Backend, build_endpoints
+from carnet.assembly.agents.turn_triggers import TriggersOfCalls
+from carnet.assembly.background import build_dispatcher, build_scheduler, build_worker
+from carnet.assembly.endpoints import Backend, build_app, build_concurrency, build_endpoints
 from carnet.assembly.pages import (
     build_metrics,
     build_operations,
@@ -22,11 +23,14 @@ from carnet.assembly.pages import (
     documents,
 )
 from carnet.assembly.stamps import known_stamps
-from carnet.config import Limits, Settings
+from carnet.assembly.store import bound
+from carnet.assembly.triggers.triggers import build_starter
+from carnet.config import Settings
 from carnet.core.people.address import Identities
 from carnet.errors import CarnetError
 from carnet.faults import point
 from carnet.gateway.answer import Answering
+from carnet.gateway.conversations.answers import Answers
 from carnet.gateway.endpoint import App
 from carnet.gateway.operations import ROUTES as OPERATIONS
 from carnet.gateway.operations import Operations
@@ -34,11 +38,11 @@ from carnet.gateway.published import Published
 from carnet.gateway.runs import Runs
 from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts, Signed
-from carnet.guards.caller.failures import Failures
 from carnet.guards.limits import Concurrency
 from carnet.guards.target.injection import Injection
 from carnet.http.exchange import Access, RouteTable, offered
 from carnet.http.refusal import Refusing
+from carnet.ports.calls.triggers import Starter
 from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
@@ -84,6 +88,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
     refusing: Refusing
     store: Store
     metrics: Metrics
+    starter: Starter  # of conversations
 
     @property
     def journal(self) -> TurnRunner:
@@ -93,7 +98,10 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
     def start(self) -> None:
         """Begin with what waits in the store: tasks to run and webhooks to deliver."""
         self.backend.worker.start()
+        self.backend.scheduler.take(self.starter, most=self.settings.limits.firings_per_person)
+        self.backend.scheduler.start()
         self.dispatcher.start()
+        self.backend.answers.start()
 
     def take_over(self, peers: Iterable[Peer], keys: Iterable[PinnedKey]) -> None:
         """Stand in the place of the former one, for all that does not come by requests.
@@ -102,12 +110,13 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
         """
         settings, limits = self.settings, self.settings.limits
         self.store.take(peers, keys, wait_hours=settings.inbox.expires)
-        self.store.bound_waiting(limits.waiting_per_caller)
+        bound(self.store, settings)
         self.store.revocations.listen(self.runs.stop_ended)
         most, each = limits.tasks, limits.tasks_per_agent
         self.backend.worker.take(self.backend.router, most=most, per_agent=each)
         self.dispatcher.notify = self.journal.notify = settings.inbox.notify
         self.app.failures.limit = limits.auth_failures
+        self.backend.scheduler.take(self.starter, most=limits.firings_per_person)
 
     async def retire(self) -> None:
         """Wait for the last request and call, after another one has taken over; then let go."""
@@ -130,6 +139,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
         loop = asyncio.get_running_loop()
         until = loop.time() + self.settings.gateway.drain_seconds
         await self.backend.worker.stop()
+        await self.backend.scheduler.drain()
         await self.journal.drain(max(0.0, until - loop.time()))
         point("drain.mid")
         await self.dispatcher.drain(max(0.0, until - loop.time()))
@@ -141,6 +151,8 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
     async def close(self) -> None:
         """Release what is open, the store last."""
         await self.backend.worker.close()
+        await self.backend.scheduler.close()
+        await self.backend.answers.close()
         await self.dispatcher.close()
         await self.backend.ended.close()
         await self.backend.ring.close()
@@ -164,20 +176,25 @@ def build_backend(
     domain, dispatching, schemas = settings.gateway.domain, Dispatching(), CompiledSchemas()
     if former is None:
         http = EgressClient(allow=settings.egress.allow, sockets=settings.engine_sockets)
-        ring, progress_writer = _ring(domain, store, http, clock), ProgressWriter(store.tasks)
+        own, progress_writer = (domain, store.keys), ProgressWriter(store.tasks)
+        ring = Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock, own=own)
         journal = _journal(settings, store, clock, ids, dialects)
         ended, streams = EndedLists(ring, http, clock), OpenStreams(ids.token()[:12])
+        answers = Answers(store.conversations, store.turns, store.watch, clock)
     else:
         http, ring, journal = former.http, former.ring, former.journal
         progress_writer, ended, streams = former.progress_writer, former.ended, former.streams
+        answers = former.answers
     elsewhere = build_elsewhere(
         settings, store, http, ring, clock, ids, stamps=stamps, dialects=dialects
     )
     parts = _parts(settings, store, elsewhere, dispatching, schemas, progress_writer, streams)
+    triggers = TriggersOfCalls()
+    parts = structs.replace(parts, triggers=triggers)
     agents = Agents(parts, kinds, None if former is None else former.agents.breakers)
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
-    concurrency = _concurrency(settings.limits, former)
+    concurrency = build_concurrency(settings.limits, former)
     by_proof = _signed(settings, store, ring, identities, schemas, http, ended)
     gate = _gate(settings, store, clock, ids, router, concurrency, stamps, by_proof)
     gate.on_return = journal.came_back
@@ -191,12 +208,17 @@ def build_backend(
         worker=former.worker
         if former is not None
         else build_worker(settings, store, journal, router, clock, progress_writer, concurrency),
+        scheduler=former.scheduler
+        if former is not None
+        else build_scheduler(settings, store, journal, clock),
+        triggers=triggers,
         progress_writer=progress_writer,
         streams=streams,
         http=http,
         ring=ring,
         ended=ended,
         agents=agents,
+        answers=answers,
     )
 
 
@@ -250,20 +272,6 @@ def _parts(
         models=LazyModels(settings, elsewhere.client.http, elsewhere.client.ids),
         streams=streams,
         surface=SurfacedQuestions(store.questions, elsewhere.client.clock),
-    )
-
-
-def _ring(domain: str, store: Store, http: EgressClient, clock: Clock) -> Ring:
-    own = (domain, store.keys)
-    return Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock, own=own)
-
-
-def _concurrency(limits: Limits, former: Backend | None) -> Concurrency:
-    return Concurrency(
-        per_caller=limits.calls_per_caller,
-        in_all=limits.calls,
-        streams=limits.streams_per_caller,
-        former=None if former is None else former.concurrency,
     )
 
 
@@ -340,7 +348,7 @@ def build(
     )
     metrics = build_metrics(store, backend) if former is None else former.metrics
     endpoints = build_endpoints(
-        settings, store, backend, clock, metrics, dialects=dialects, stamps=known
+        settings, store, backend, clock, ids, metrics, dialects=dialects, stamps=known
     )
     access = Access(store.tokens, clock, store.look_again)
     operations = build_operations(store, backend, access, metrics)
@@ -350,9 +358,10 @@ def build(
     router = RouteTable(rows, access)
     operations.describe(description(settings, router, dialects), documents())
     refusing = Refusing(dialects)
+    failures = None if former is None else former.app.failures
     gateway = RunningGateway(
         settings=settings,
-        app=_app(settings, router, refusing, access, clock, ids, metrics, former),
+        app=build_app(settings, router, refusing, access, clock, ids, metrics, failures),
         answerings=endpoints.answerings,
         published=endpoints.published,
         operations=operations,
@@ -365,6 +374,7 @@ def build(
         refusing=refusing,
         store=store,
         metrics=metrics,
+        starter=build_starter(settings, store, backend, known, clock, ids),
     )
     _connect(gateway, former)
     return gateway
@@ -375,26 +385,6 @@ def _connect(gateway: RunningGateway, former: RunningGateway | None) -> None:
     if former is None:
         gateway.store.revocations.listen(gateway.runs.stop_ended)
         gateway.backend.worker.connect(metrics=gateway.metrics, on_end=gateway.dispatcher.wake)
+        gateway.backend.scheduler.on_notice = gateway.dispatcher.wake
     else:
         gateway.published.started = former.published.started
-
-
-def _app(
-    settings: Settings,
-    router: RouteTable,
-    refusing: Refusing,
-    access: Access,
-    clock: Clock,
-    ids: Ids,
-    metrics: Metrics,
-    former: RunningGateway | None,
-) -> App:
-    return App(
-        router=router,
-        refusing=refusing,
-        access=access,
-        failures=Failures(settings.limits.auth_failures) if former is None else former.app.failures,
-        clock=clock,
-        ids=ids,
-        metrics=metrics,
-    )

@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from carnet.assembly.endpoints import Backend
+from carnet.assembly.triggers.triggers import build_triggers
 from carnet.config import Settings
 from carnet.gateway.approvals import ROUTES as APPROVALS
 from carnet.gateway.approvals import Approvals
 from carnet.gateway.cancellation.endpoint import ROUTES as CANCELLATION
 from carnet.gateway.cancellation.endpoint import CancelEndpoint
+from carnet.gateway.conversations.messages import SCHEMAS as MESSAGE_SCHEMAS
+from carnet.gateway.conversations.pages import SCHEMAS as CONVERSATION_SCHEMAS
 from carnet.gateway.operations import Operations
 from carnet.gateway.people.forms import SCHEMAS
 from carnet.gateway.people.ledger import ROUTES as LEDGER
@@ -19,6 +22,7 @@ from carnet.gateway.people.people import PeoplePages
 from carnet.gateway.published import Published
 from carnet.gateway.runs import ROUTES as RUNS
 from carnet.gateway.runs import Runs
+from carnet.gateway.triggers.forms import SCHEMAS as TRIGGER_SCHEMAS
 from carnet.gateway.well_known import ENDED_ROUTES, EndedPage, WellKnownPage
 from carnet.gateway.well_known import ROUTES as WELL_KNOWN
 from carnet.guards.caller.owner import Owners
@@ -147,6 +151,7 @@ def build_pages(
         *offered(ENDED_ROUTES, ended),
         *offered(APPROVALS, approvals),
         *offered(PEOPLE, people),
+        *build_triggers(settings, store, backend, clock, ids),
     ]
 
 
@@ -171,6 +176,10 @@ def documents() -> dict[str, dict[str, Any]]:
 
 
 def _schemas(dialects: Sequence[Dialect]) -> dict[str, Any]:
-    return SCHEMAS | {
-        name: shape for dialect in dialects for name, shape in dialect.schemas.items()
-    }
+    return (
+        SCHEMAS
+        | TRIGGER_SCHEMAS
+        | MESSAGE_SCHEMAS
+        | CONVERSATION_SCHEMAS
+        | {name: shape for dialect in dialects for name, shape in dialect.schemas.items()}
+    )

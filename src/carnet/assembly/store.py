@@ -41,9 +41,16 @@ async def open_from(
         task_hours=settings.retention.task_hours,
         wait_hours=settings.inbox.expires,
     )
-    store.bound_waiting(settings.limits.waiting_per_caller)
+    bound(store, settings)
     store.pruner.rule = _prune_rule(settings.retention)
     return store
+
+
+def bound(store: Store, settings: Settings) -> None:
+    """Let nobody have more calls that wait, more conversations, or more messages in one."""
+    store.bound_waiting(settings.limits.waiting_per_caller)
+    store.conversations.most_conversations = settings.owner.conversations
+    store.conversations.most_messages = settings.owner.messages
 
 
 def _prune_rule(keep: RetentionSettings) -> PruneRule | None:

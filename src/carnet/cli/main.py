@@ -39,13 +39,20 @@ from carnet.cli.see import (
 )
 from carnet.cli.start import model, start
 from carnet.cli.times import write_span
+from carnet.cli.triggers import hooks, schedules
 from carnet.cli.trust import delegate, keys, peers, people, tokens
 from carnet.errors import BY_CODE, CarnetError, ConfigInvalid, Internal, UsageInvalid
 from carnet.version import __version__
 
 GROUPS: dict[str, tuple[click.Command, ...]] = {
     "start": (start.init, start.serve, start.engine, model.model, start.doctor),
-    "call": (call.call, conversation.conversation, inbox.inbox),
+    "call": (
+        call.call,
+        conversation.conversation,
+        inbox.inbox,
+        schedules.schedules,
+        hooks.hooks,
+    ),
     "see": (runs.runs, runs.run, runs.tail, explain.explain),
     "trust": (people.people, tokens.tokens, keys.keys, peers.peers, tokens.agents),
     "money": (ledger.ledger,),

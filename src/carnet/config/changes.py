@@ -24,6 +24,12 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
         }
     ),
     "inbox": frozenset({"notify", "expires"}),
+    "owner": frozenset(
+        {
+            *("agent", "orchestrator", "relay", "model_context", "tool_context", "history"),
+            *("content_bytes", "conversations", "messages"),
+        }
+    ),
     "log": frozenset({"format", "level"}),
     "limits": frozenset(
         {
@@ -32,7 +38,8 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
             *("bodies_bytes", "auth_failures", "streams_per_caller", "calls_per_caller", "calls"),
             *("sender_calls_per_minute", "agent_calls_per_minute", "sender_tokens_per_day"),
             *("run_calls", "tasks", "tasks_per_agent", "tasks_per_sender", "queue"),
-            *("queue_seconds", "retries", "waiting_per_caller"),
+            *("queue_seconds", "retries", "waiting_per_caller", "schedules_per_person"),
+            *("hooks_per_person", "firings_per_person", "hook_body_bytes"),
         }
     ),
     "agents": frozenset({ALL}),

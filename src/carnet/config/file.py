@@ -24,7 +24,7 @@ from carnet.config.engine import (
 )
 from carnet.config.limits import Limits
 from carnet.config.lines import KeyPath
-from carnet.config.outbound import DIALECTS, LATER_DIALECTS, PeerSettings
+from carnet.config.outbound import DIALECTS, LATER_DIALECTS, OwnerSettings, PeerSettings
 from carnet.config.readers import one_of, whole
 from carnet.config.settings import (
     LATER_KINDS,
@@ -37,7 +37,7 @@ from carnet.config.settings import (
     local_url,
 )
 from carnet.config.sources import Sources, dotted, nearest
-from carnet.config.tools import FIND_TOOLS, OF_WAYS, TOOL_NAME, WAYS, ToolSettings
+from carnet.config.tools import BUILT_IN, FIND_TOOLS, OF_WAYS, TOOL_NAME, WAYS, ToolSettings
 from carnet.core.people.address import check_domain, check_local
 from carnet.errors import AddressInvalid, ConfigInvalid
 
@@ -101,6 +101,8 @@ def load(
     parts["tools"] = sources.part(lambda: _tools(sources))
     if None not in (parts["agents"], parts["engine"], parts["tools"]):
         _check_tools(sources, parts["engine"], parts["agents"])
+    if None not in (parts["agents"], parts["owner"]):
+        _check_owner(sources, parts["owner"], parts["agents"])
     sources.check()
     return Settings(**parts, source=path, base=path.parent, origins=sources.origins)
 
@@ -203,6 +205,16 @@ def _agent(sources: Sources, name: str, limits: Limits, kinds: Kinds) -> AgentSe
             sources.refuse((*path, "retries"), f"is above [limits] retries = {limits.retries}")
         agent = structs.replace(agent, retries=limits.retries)
     return agent
+
+
+def _check_owner(
+    sources: Sources, owner: OwnerSettings, agents: Mapping[str, AgentSettings]
+) -> None:
+    """Refuse names of agents that are not here."""
+    for key, name in (("agent", owner.agent), ("orchestrator", owner.orchestrator)):
+        if name is not None and not leads_elsewhere(name) and name not in agents:
+            reason = f"'{name}' is no agent here. {nearest(name, agents)}"
+            sources.part(partial(sources.refuse, ("owner", key), reason))
 
 
 def _models(sources: Sources, limits: Limits) -> dict[str, ModelSettings]:
@@ -330,7 +342,7 @@ def _check_tools(
     sources: Sources, engine: EngineSettings, agents: Mapping[str, AgentSettings]
 ) -> None:
     """Refuse names of tools that there are not; one whose section is wrong is there."""
-    tools = sources.names("tools")
+    tools = [*sources.names("tools"), *BUILT_IN]
     sources.part(partial(_check_named, sources, ("engine", "tools"), engine.tools, tools))
     for name, agent in agents.items():
         path = ("agents", name, "tools")
@@ -342,5 +354,4 @@ def _check_named(
 ) -> None:
     for name in named:
         if ":" not in name and not name.startswith("@") and name not in tools:
-            hint = nearest(name, tools) if tools else "Write a section [tools.NAME]."
-            sources.refuse(path, f"'{name}' is none of [tools]. {hint}")
+            sources.refuse(path, f"'{name}' is none of [tools]. {nearest(name, tools)}")

@@ -100,6 +100,14 @@ class Limits(Struct, frozen=True, kw_only=True):
     waiting_per_caller: Annotated[
         int, whole(1), "Calls of one caller that wait for an answer to what their agents ask for."
     ] = 1000
+    schedules_per_person: Annotated[int, whole(0), "Schedules that one person may have."] = 50
+    hooks_per_person: Annotated[int, whole(0), "Hooks that one person may have."] = 50
+    firings_per_person: Annotated[
+        int, whole(1), "Conversations that schedules and hooks of one person are still to begin."
+    ] = 100
+    hook_body_bytes: Annotated[
+        int, whole(1 * KIB, 16 * MIB), "The body of an event that is sent to a hook."
+    ] = 256 * KIB
     queue: Annotated[
         int, whole(1), "Calls that may wait for an agent whose 'concurrency' is used up."
     ] = 4096

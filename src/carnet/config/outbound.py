@@ -63,6 +63,45 @@ class OutboxSettings(Struct, frozen=True, kw_only=True):
     ] = 10.0
 
 
+class OwnerSettings(Struct, frozen=True, kw_only=True):
+    """The `[owner]` section: the conversations of people with their agents."""
+
+    agent: Annotated[
+        str | None,
+        read.text(),
+        "Who is asked where nobody is named; by default the only agent of the kind engine, or the "
+        "default agent.",
+    ] = None
+    orchestrator: Annotated[
+        str | None, read.text(), "Who is asked where a message begins with several handles."
+    ] = None
+    relay: Annotated[
+        bool, read.truth(), "Whether an agent that is mentioned in an answer is asked as well."
+    ] = True
+    model_context: Annotated[
+        tuple[str, ...],
+        read.members(),
+        'The members of client_context that models are told; ["*"] is all of them.',
+    ] = ()
+    tool_context: Annotated[
+        tuple[str, ...],
+        read.members(),
+        'The members of client_context that tools are given; ["*"] is all of them.',
+    ] = ()
+    history: Annotated[
+        int, read.whole(1, 1000), "Messages of a conversation that an agent is told."
+    ] = 200
+    content_bytes: Annotated[
+        int, read.whole(1024, 8_388_608), "The most that one message may have."
+    ] = 262_144
+    conversations: Annotated[
+        int, read.whole(1, 1_000_000), "Conversations that one owner may have."
+    ] = 10_000
+    messages: Annotated[int, read.whole(2, 100_000), "Messages that one conversation may have."] = (
+        2_000
+    )
+
+
 class InboxSettings(Struct, frozen=True, kw_only=True):
     """The `[inbox]` section: what the operator is notified of, and how long a question waits."""
 

@@ -21,6 +21,7 @@ from carnet.config.outbound import (
     EgressSettings,
     InboxSettings,
     OutboxSettings,
+    OwnerSettings,
     PeerSettings,
     SignatureForm,
 )
@@ -327,6 +328,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     egress: EgressSettings
     outbox: OutboxSettings
     inbox: InboxSettings
+    owner: OwnerSettings
     engine: EngineSettings
     tools: dict[str, ToolSettings]
     log: LogSettings
@@ -382,6 +384,7 @@ SECTIONS: dict[str, type[Struct]] = {
     "egress": EgressSettings,
     "outbox": OutboxSettings,
     "inbox": InboxSettings,
+    "owner": OwnerSettings,
     "engine": EngineSettings,
     "log": LogSettings,
     "limits": Limits,

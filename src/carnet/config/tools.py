@@ -15,6 +15,12 @@ from carnet.errors import AddressInvalid
 TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)  # as models' interfaces have it
 WAYS: Final = ("target", "command", "mcp", "mcp_url", "agent")  # a tool has one of them
 FIND_TOOLS: Final = "find_tools"  # what the loop itself calls one
+# Words that stand for tools of ours, and the tools; named without a section. A section comes first.
+TRIGGER_WORDS: Final = {
+    "schedules": ("add_schedule", "list_schedules", "delete_schedule"),
+    "hooks": ("add_hook", "list_hooks", "delete_hook"),
+}
+BUILT_IN: Final = (*TRIGGER_WORDS, *(name for names in TRIGGER_WORDS.values() for name in names))
 _SERVERS: Final = ("mcp", "mcp_url")
 OF_WAYS: Final = {  # keys that only some of them have
     "description": ("command", "agent"),
@@ -33,7 +39,7 @@ PARAMETER_TYPES: Final = ("string", "integer", "number", "boolean")
 
 
 def tool_names() -> ValueReader:
-    """Names of `[tools]`, functions as `module:function`, and agents as `@name@domain`."""
+    """Names of `[tools]` or of ours, functions as `module:function`, agents as `@name@domain`."""
 
     def check(value: str) -> str:
         if value.startswith("@"):

@@ -41,6 +41,17 @@ WAITS: Final = "waits/"  # what the names of quotas begin with that count turns 
 Free = Literal["all", "own"]  # nothing can cost; or it has no price itself, and may call others
 
 
+class Thread(Struct, frozen=True, kw_only=True):
+    """The conversation of a person that something is asked in."""
+
+    conversation: str
+    answer: str  # the id of the message that the answer becomes
+    trigger: Literal["message", "webhook", "schedule"] = "message"
+    # Of what her client tells of itself: what its operator lets pass to tools, and to models.
+    client_context: dict[str, Any] = {}
+    told: dict[str, Any] = {}
+
+
 class Ask(Struct, frozen=True, kw_only=True):
     """What is asked: the same for every dialect.
 
@@ -55,6 +66,7 @@ class Ask(Struct, frozen=True, kw_only=True):
     body: dict[str, Any] | None = None
     skill: str | None = None  # what is asked for by name; `payload` goes in
     payload: dict[str, Any] | None = None
+    thread: Thread | None = None  # where a person asks it in one of her conversations
 
     @property
     def text(self) -> str:

@@ -108,6 +108,9 @@ class _LoopRun:
             seal=seal,
             calls=turn.calls,
             is_final=turn.is_final,
+            conversation=turn.request.conversation,
+            client_context=turn.request.client_context or {},
+            triggers=turn.triggers,
         )
         self._tools = ToolRun(toolbox, tool_turn, self._sink)
         self._messages: list[Message] = []

@@ -50,6 +50,7 @@ from carnet.ports.engine.tools import (
     ToolFailed,
     ToolSource,
     ToolUse,
+    TurnTriggers,
 )
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.dialects.engine_chat.request import arguments_of, is_name
@@ -69,6 +70,7 @@ TOO_LONG: Final = "The arguments are too long."
 REPEATED: Final = "This call was made before, with the same arguments. Its result is the same."
 NOT_ALLOWED: Final = "This tool may not be used here."
 DENIED: Final = "This was asked for and denied."
+NO_TRIGGERS: Final = "Schedules and hooks are made for people, and not from here."
 NO_CALLS: Final = "Other agents cannot be called from here."
 NO_HOP: Final = "Other agents cannot be called from here: this is the last hop of its chain."
 TOO_SLOW: Final = "The tool did not answer in time."
@@ -92,11 +94,16 @@ class ToolTurn(Struct, frozen=True, kw_only=True):
     seal: HiddenSeal | None = None  # for what is hidden in calls that come back
     calls: AgentCalls | None = None
     is_final: bool = False
+    conversation: str | None = None
+    client_context: Mapping[str, Any] = {}
+    triggers: TurnTriggers | None = None
 
     def denied(self, tool: LoopTool) -> str:
         """Why a tool may not be used, whatever it is given; empty where it may."""
         if tool.permission is not None and not self.actor.may(tool.permission):
             return NOT_ALLOWED
+        if tool.needs_triggers and self.triggers is None:
+            return NO_TRIGGERS
         if not tool.calls_agent:
             return ""
         if self.is_final:
@@ -311,6 +318,9 @@ class ToolRun:
             correlation=turn.correlation,
             place=place,
             calls=turn.calls,
+            conversation=turn.conversation,
+            client_context=turn.client_context,
+            triggers=turn.triggers,
         )
         try:
             async with asyncio.timeout(tool.seconds):

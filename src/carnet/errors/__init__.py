@@ -21,19 +21,23 @@
     │   ├── where            AgentNotFound  PeerUnknown  PeerAgentNotFound  RunNotFound
     │   │                    PersonNotFound  TaskNotFound  DeliveryNotFound
     │   │                    RouteNotFound  MethodNotAllowed  InterruptNotFound  RuleNotFound
+    │   │                    ConversationNotFound  MessageNotFound
     │   ├── chain            DepthExceeded  ChainFinal  RunCallsExceeded  LoopDetected
     │   ├── money            PaymentRequired  SpendingLimitReached  BillUnpaid  PayerRefused
     │   ├── forwarding       ForwardingNotAllowed  PeerNotListed
     │   ├── turns            IdempotencyMismatch  InProgress  DefinitionChanged  Cancelled
     │   │                    InterruptExpired  PolicyStateInvalid  Declined
-    │   │                    AnsweredOtherwise  AnswerForbidden  PersonExists
+    │   │                    AnsweredOtherwise  AnswerForbidden  PersonExists  Deleted
     │   │                    TurnElsewhere
     │   ├── waits            InputRequired  ApprovalRequired  ConsentRequired
     │   │                    SignInRequired  PaymentWanted  WaitRequired  RecoveryRequired
     │   ├── policies         LegalRestriction  PolicyForbidden
+    │   ├── triggers         HookRefused  TriggerPaused  TriggerNotFound  TriggerExists
+    │   │                    TooManyTriggers  TooManyFirings  OwnerMissing
     │   └── load             RateLimited  TooManyCalls  TooManyStreams  Overloaded
     │                        ShuttingDown  TokenBudgetExceeded  TooManyTasks
-    │                        TooManyWaiting  TooManyQuestions
+    │                        TooManyWaiting  TooManyQuestions  ConversationBusy
+    │                        ConversationFull  TooManyConversations
     ├── Upstream             someone we called did not answer properly
     │   ├── ProviderError  ProviderUnavailable  ProviderTimeout  CircuitOpen  PeerRefused
     │   │   PeerBusy  PeerUnreachable  PeerResponseInvalid  EgressRefused  AgentFailed
@@ -58,6 +62,7 @@ from carnet.errors.ours import *
 from carnet.errors.refused_call import *
 from carnet.errors.refused_identity import *
 from carnet.errors.refused_state import *
+from carnet.errors.refused_trigger import *
 from carnet.errors.terminal import *
 from carnet.errors.upstream import *
 

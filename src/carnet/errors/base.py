@@ -41,6 +41,7 @@ class CarnetError(Exception):
     public: ClassVar[tuple[str, ...]] = ()
     sent_as: ClassVar[str | None] = None
     words: str | None = None  # of whoever we called, for the operator alone
+    fields: tuple[tuple[bytes, bytes], ...] = ()  # headers that a refusal has beside
     interrupts: tuple[Any, ...] = ()  # each a `carnet.Interrupt`: what is asked for first
 
     def __init_subclass__(

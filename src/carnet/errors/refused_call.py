@@ -79,6 +79,20 @@ class PeerAgentNotFound(Refused, code="peer_agent_not_found", status=404):
     hint = "Check the name; 'carnet agents inspect ADDRESS' shows who is there."
 
 
+class ConversationNotFound(Refused, code="conversation_not_found", status=404):
+    """There is no conversation of yours with this id."""
+
+    template = "There is no such conversation."
+    hint = "List yours: GET /conversations"
+
+
+class MessageNotFound(Refused, code="message_not_found", status=404):
+    """There is no message with this id in the conversation, or none that this can be done with."""
+
+    template = "There is no such message in this conversation."
+    hint = "Look at its messages: GET /conversations/ID"
+
+
 class RunNotFound(Refused, code="run_not_found", status=404):
     """No run of that id is visible to this caller."""
 

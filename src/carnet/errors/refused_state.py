@@ -178,6 +178,39 @@ class Cancelled(Refused, code="cancelled", status=409, retryable=True):
     hint = "Send the same request again to run it once more under the same turn id."
 
 
+class ConversationBusy(Refused, code="conversation_busy", status=409, retryable=True):
+    """An answer is being given in this conversation; there is one at a time."""
+
+    template = "An answer is being given in this conversation."
+    hint = "Wait for its end, or stop it: POST /conversations/ID/stop. Then send the same again."
+
+    @property
+    def retry_after(self) -> int:
+        """Whole seconds until another try makes sense: one, if nobody knows better."""
+        return super().retry_after or 1
+
+
+class ConversationFull(Refused, code="conversation_full", status=409, public=("limit",)):
+    """The conversation holds as many messages as one may."""
+
+    template = "This conversation has {limit} messages, which is the most that one may have."
+    hint = "Begin another one: send the message without X-Conversation-ID."
+
+
+class TooManyConversations(Refused, code="too_many_conversations", status=409, public=("limit",)):
+    """The owner has as many conversations as one may."""
+
+    template = "This owner has {limit} conversations, which is the most that one may have."
+    hint = "Delete one that is not needed any more, or go on in one: X-Conversation-ID."
+
+
+class Deleted(Refused, code="deleted", status=410):
+    """It was deleted by its owner. It is not run again and nobody is billed for it again."""
+
+    template = "This was deleted by its owner."
+    hint = "Ask again under new ids."
+
+
 class RateLimited(Refused, code="rate_limited", status=429, retryable=True):
     """The caller made more calls than its token, or a sender without one, may for the moment."""
 

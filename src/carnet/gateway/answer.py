@@ -44,7 +44,7 @@ from carnet.ports.calls.agent import Journal
 from carnet.ports.world.clock import Clock
 from carnet.telemetry import CallNote, Metrics, note_call
 from carnet.wire import travel
-from carnet.wire.dialects.dialect import AnswerWriter, Dialect, GatewayFacts
+from carnet.wire.dialects.dialect import AnswerForm, AnswerWriter, GatewayFacts
 from carnet.wire.grammar import sse
 
 HEARTBEAT_SECONDS = 15.0
@@ -55,11 +55,11 @@ RECEIPT_FIELD = travel.RECEIPT_HEADER.encode()
 
 
 class Answering:
-    """Answers the calls of one dialect."""
+    """Answers the calls of one dialect, or of another form of answers."""
 
     def __init__(
         self,
-        dialect: Dialect,
+        dialect: AnswerForm,
         gateway: GatewayFacts,
         *,
         admission: Admission,

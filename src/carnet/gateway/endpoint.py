@@ -30,6 +30,7 @@ from carnet.core.chain.carnet import Mark
 from carnet.core.people.proof import Document
 from carnet.errors import (
     CarnetError,
+    HookRefused,
     Internal,
     InvalidJson,
     ShuttingDown,
@@ -102,7 +103,7 @@ class App:
             await self._dispatch(exchange)
         except Disconnected:
             return
-        except TokenInvalid as error:
+        except (TokenInvalid, HookRefused) as error:
             await self._refuse(exchange, self._counted(exchange, error))
         except CarnetError as error:
             await self._refuse(exchange, error)

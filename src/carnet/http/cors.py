@@ -70,7 +70,7 @@ class CrossOrigin:
 def _preflight(named: dict[bytes, bytes]) -> RawHeaders:
     asked = named.get(_FIELDS_ASKED, b"")
     return [
-        (b"access-control-allow-methods", b"GET, HEAD, POST"),
+        (b"access-control-allow-methods", b"GET, HEAD, POST, PATCH, DELETE"),
         (b"access-control-allow-headers", asked if _NAMES.fullmatch(asked) else _USUAL),
         (b"access-control-max-age", b"%d" % PREFLIGHT_SECONDS),
     ]

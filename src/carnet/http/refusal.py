@@ -32,6 +32,7 @@ class Refusing:
         """The answer to a request at this path, whatever its head says."""
         del head
         reply = self.speaks(path).refusal(error)
+        reply.headers.extend(error.fields)
         if isinstance(error, MethodNotAllowed):  # RFC 9110, 15.5.6
             reply.headers.append((b"allow", str(error.facts.get("allow") or "").encode()))
         return reply

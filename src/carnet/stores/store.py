@@ -25,6 +25,7 @@ from carnet.stores.calls.rules import StoredRules
 from carnet.stores.calls.steps import StoredSteps
 from carnet.stores.calls.tasks import StoredTasks
 from carnet.stores.calls.turns import RunWatch, RunWatches, SearchRows, StoredTurns
+from carnet.stores.conversations.conversations import StoredConversations
 from carnet.stores.database import Database, Lease, Snapshot
 from carnet.stores.ledger.checkpoints import EVERY_SECONDS, Checkpoints
 from carnet.stores.ledger.differences import Difference, differences
@@ -34,6 +35,7 @@ from carnet.stores.ledger.verification import Progress, Verified, verify
 from carnet.stores.outbox import StoredOutbox
 from carnet.stores.secrets.seal import WordSeal, derive
 from carnet.stores.secrets.secrets_file import Keys
+from carnet.stores.triggers.triggers import StoredTriggers
 from carnet.stores.trust.receipts import StoredReceipts
 from carnet.stores.trust.trust import StoredTrust, TrustReader
 from carnet.stores.turn.callbacks import StoredCallbacks
@@ -122,9 +124,15 @@ class Store:
         self.inbox, self.rules = StoredInbox(database, waiting, call_seal), StoredRules(database)
         self.expiry: Final = Expiry(database, self.tasks, callbacks, clock)
         self.revocations: Final = Revocations(trust, database, clock, self.expiry)
-        self.steps: Final = StoredSteps(database)
+        self.conversations, self.steps = (
+            StoredConversations(database, derive(secrets.seal, "deleted", "")),
+            StoredSteps(database),
+        )
         self.word_seal: Final = WordSeal(secrets.seal)
-        self.outbox: Final = StoredOutbox(database)
+        self.outbox, self.triggers = (
+            StoredOutbox(database),
+            StoredTriggers(database, secrets, clock),
+        )
         self.records: Final = StoredRecords(database, search_rows, waiting, self.people)
         self.payments: Final = StoredPayments(database, search_rows)
         self.settlements: Final = Settlements(database, self._seals)
@@ -174,6 +182,7 @@ class Store:
                 await self._check_files()
                 await self._database.execute(_SET_MARK, (_MARK, self.worker))
                 await self.outbox.let_go(self._clock.wall_us())  # nobody else can be sending
+                await self.triggers.firings.let_go()
             lost = await recover(self._database, now=self._clock.wall_us())
             await self._renew()
             lost += await take_up(self._database, self.worker, now=self._clock.wall_us())
@@ -236,6 +245,7 @@ class Store:
         if self._serves:
             parts += [self.revocations.keep, self._search_rows.keep]
             parts += [self._nonces.keep, self._expire, self._cleanup.keep, self.pruner.keep]
+            parts += [self.triggers.keep, self._delete]
         await _all_of(parts)
 
     def _trust_changed(self) -> None:
@@ -248,6 +258,10 @@ class Store:
 
     async def _expire(self) -> None:
         await self.expiry.end(self._clock.wall_us())
+
+    async def _delete(self) -> None:
+        await self.conversations.deletion.finish(self._clock.wall_us())
+        await self.conversations.deletion.scrub()
 
     async def _seal(self) -> None:
         self._sealed = self._clock.monotonic()

@@ -11,6 +11,7 @@ import pytest
 
 from carnet.wire.crypto import ed25519
 from carnet.wire.dialects.engine_chat.bearer import read_bearer
+from tests.support.http import request
 from tests.support.organisation import Organisation
 
 CONFIG = """
@@ -20,6 +21,9 @@ system = "Be brief."
 
 [engine]
 listen = "{url}"
+
+[owner]
+tool_context = ["path"]
 """
 
 
@@ -91,6 +95,37 @@ def test_another_loop_answers_in_the_place_of_ours_by_one_line_of_configuration(
         {"role": "user", "content": "Hello, mirror!"},
     ]
     assert set(body) == {"messages", "metadata"}
+
+
+def test_a_conversation_with_another_loop_is_kept_as_one_with_ours(front: Organisation) -> None:
+    fields = [("authorization", f"Bearer {front.token}"), ("content-type", "application/json")]
+    context = {"path": "/finances", "clipboard": "x"}
+    body = {"content": "Hello, mirror!", "metadata": {"client_context": context}}
+    said = request("POST", f"{front.url}/message", fields, json.dumps(body).encode())
+    assert b'"delta":"Echo: Hello, mirror!"' in said.body
+    ((_, asked),) = Echo.asked
+    conversation = said.headers["x-conversation-id"]
+    assert asked["metadata"]["conversation_id"] == conversation
+    assert (asked["metadata"]["trigger"], asked["metadata"]["client_context"]) == (
+        "message",
+        {"path": "/finances"},
+    )
+    page = front.get(f"/conversations/{conversation}").json
+    kept = [(each["role"], each["content"]) for each in page["messages"]]
+    assert kept == [("assistant", "Echo: Hello, mirror!"), ("user", "Hello, mirror!")]
+
+
+def test_a_loop_that_is_down_loses_no_message(front: Organisation) -> None:
+    Echo.status = 503
+    fields = [("authorization", f"Bearer {front.token}"), ("content-type", "application/json")]
+    said = request("POST", f"{front.url}/message", fields, b'{"content":"down"}')
+    assert (said.status, b"event: error" in said.body) == (200, True)
+    path = f"{front.url}/conversations/{said.headers['x-conversation-id']}"
+    page = request("GET", path, fields).json
+    assert [each["state"] for each in page["messages"]] == ["unanswered", "unanswered"]
+    Echo.status = 200
+    again = request("POST", f"{path}/retry", fields, b"")
+    assert b'"delta":"Echo: down"' in again.body
 
 
 def test_it_is_asked_with_a_bearer_of_the_turn_and_no_credential_of_the_caller(

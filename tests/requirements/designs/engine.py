@@ -1,7 +1,7 @@
 """The contract between a gateway and an agent loop: what seed 002 asks for.
 
-A loop answers agents in the process of a gateway, or over HTTP. What depends on conversations,
-triggers and sessions is due.
+A loop answers agents in the process of a gateway, or over HTTP. What depends on conversations and
+sessions is due.
 """
 
 from tests.requirements.rows import Row
@@ -29,12 +29,14 @@ _ACTOR = "tests/wire/dialects/engine_chat/test_actor.py::"
 _READ = "tests/wire/dialects/engine_chat/test_request.py::"
 _WRITTEN = "tests/wire/dialects/engine_chat/test_writer.py::"
 _STREAMED = "tests/wire/dialects/engine_chat/test_stream.py::"
+_RECEIVED = "tests/gateway/triggers/test_receiver.py::"
+_BEGUN = "tests/gateway/triggers/test_starter.py::"
+_KILLED = "tests/gateway/triggers/test_starter_killed.py::"
+_TICKS = "tests/runtime/triggers/test_scheduler.py::"
 _REFUSED = "tests/wire/dialects/engine_chat/test_refusals.py::"
 
 _SESSIONS = "sessions that somebody signs in to; until then a cookie holds a token"
-_CONVERSATIONS = "conversations of people, which the gateway keeps"
-_TRIGGERS = "hooks and schedules"
-_PAGES = "what clients of the owner's API are shown"
+_SAID = "tests/gateway/conversations/test_messages.py::"
 
 _CONTRACT = (
     Row(
@@ -114,7 +116,7 @@ _REQUEST = (
         "engine:request:history",
         "Then comes what was said before, which the gateway keeps.",
         "002 request, second source; decision D152",
-        due=_CONVERSATIONS,
+        (_SAID + "test_a_round_with_a_tool_is_shown_and_told_again_to_the_model",),
     ),
     Row(
         "engine:request:current",
@@ -252,26 +254,40 @@ _TRIGGER = (
         "engine:trigger:message",
         "A client's message comes through the gateway's API.",
         "002 trigger types",
-        (_AGENTS + "test_the_openai_client_streams_from_it",),
+        (
+            _AGENTS + "test_the_openai_client_streams_from_it",
+            _SAID + "test_a_message_begins_a_conversation_and_is_answered_by_a_stream",
+        ),
     ),
     Row(
         "engine:trigger:webhook",
         "So does what another service sends.",
         "002 trigger types",
-        due=_TRIGGERS,
+        (
+            _RECEIVED + "test_an_event_that_is_sent_a_hundred_times_begins_one_conversation",
+            _BEGUN + "test_a_message_a_hook_and_a_schedule_are_one_request_to_the_loop",
+        ),
     ),
     Row(
         "engine:trigger:schedule",
         "What is due at a time comes to the gateway by itself.",
         "002 trigger types",
-        due=_TRIGGERS,
+        (
+            _KILLED + "test_a_tick_begins_once_after_a_kill_at",
+            _TICKS
+            + "test_fifty_ticks_are_fifty_at_two_replicas_when_clocks_change_and_a_leader_dies",
+        ),
     ),
     Row(
         "engine:trigger:gateway",
         "All of them go through the gateway, and each begins a conversation that its owner can "
         "read, a schedule too.",
         "002 trigger types",
-        due=_TRIGGERS,
+        (
+            _BEGUN + "test_a_message_a_hook_and_a_schedule_are_one_request_to_the_loop",
+            _BEGUN + "test_what_fails_is_kept_and_can_be_tried_again",
+            _BEGUN + "test_what_waits_for_its_owner_is_answered_by_her_and_ends",
+        ),
     ),
 )
 
@@ -349,7 +365,7 @@ _STREAM = (
         "engine:stream:status",
         "Tool calls are in the stream, so that clients can say what is being done.",
         "002 response",
-        due=_PAGES,
+        (_SAID + "test_a_round_with_a_tool_is_shown_and_told_again_to_the_model",),
     ),
     Row(
         "engine:stream:trace",
@@ -760,7 +776,7 @@ _SUCCESS = (
         "engine:success:triggers",
         "Whatever has begun it, a request has the same shape, and the loop cannot tell.",
         "002 success criteria, sixth; trigger types",
-        due=_TRIGGERS,
+        (_BEGUN + "test_a_message_a_hook_and_a_schedule_are_one_request_to_the_loop",),
     ),
     Row(
         "engine:success:failures",

@@ -1,7 +1,7 @@
 """What the reference systems of seed 002 were seen to do: B01 to B56, each reproduced or not.
 
 The numbers are those of the list of facts; those that are missing there are missing here. What is
-due waits for the conversations of people and for the owner's API.
+due waits for people who sign in by themselves.
 """
 
 from tests.requirements.rows import Divergence, Row
@@ -17,8 +17,10 @@ _TOOLBOX = "tests/engine/test_toolbox.py::"
 _READ = "tests/wire/dialects/engine_chat/test_request.py::"
 _STREAMED = "tests/wire/dialects/engine_chat/test_stream.py::"
 
-_CONVERSATIONS = "conversations of people, which the gateway keeps"
-_PAGES = "the owner's API, and what its clients are shown"
+_SAID = "tests/gateway/conversations/test_messages.py::"
+_KILLED = "tests/gateway/conversations/test_messages_killed.py::"
+_SHOWN = "tests/gateway/conversations/test_pages.py::"
+_CLIENT = "tests/wire/dialects/engine_chat/test_client_stream.py::"
 _MODELS = "tests/interop/engine/test_models.py::"
 _WINDOW = "tests/engine/test_window.py::"
 _SIGN_IN = "signing in and out, which comes with the pages of the console"
@@ -37,20 +39,24 @@ _TURNS = (
         (
             _ENGINE + "test_one_post_is_answered_by_one_stream",
             _AGENTS + "test_the_openai_client_streams_from_it",
+            _SAID + "test_a_message_begins_a_conversation_and_is_answered_by_a_stream",
+            _SAID + "test_content_passes_unchanged_and_its_cost_is_hers",
         ),
-        due=_CONVERSATIONS,
     ),
     Row(
         "engine:reference:b02",
         "A message that names no conversation begins exactly one.",
         "reference system, B02",
-        due=_CONVERSATIONS,
+        (_SAID + "test_the_same_id_has_the_same_answer_and_never_a_second_one",),
     ),
     Row(
         "engine:reference:b04",
         "What a user says is kept before the engine is asked.",
         "reference system, B04",
-        due=_CONVERSATIONS,
+        (
+            _SAID + "test_what_she_says_is_kept_before_anything_runs",
+            _KILLED + "test_what_was_said_is_answered_once_after_a_kill_at",
+        ),
     ),
     Row(
         "engine:reference:b05",
@@ -65,19 +71,22 @@ _TURNS = (
         "engine:reference:b07",
         "The end that a client reads names its conversation.",
         "reference system, B07",
-        due=_PAGES,
+        (_SAID + "test_a_message_begins_a_conversation_and_is_answered_by_a_stream",),
     ),
     Row(
         "engine:reference:b08",
         "A conversation that nobody knows is 404, to write into and to read.",
         "reference system, B08",
-        due=_CONVERSATIONS,
+        (
+            _SAID + "test_an_unknown_conversation_or_agent_is_not_found_and_nothing_is_kept",
+            _SHOWN + "test_two_owners_see_nothing_of_one_another_by_any_door",
+        ),
     ),
     Row(
         "engine:reference:b10",
         "A list of no conversations is a page with none.",
         "reference system, B10",
-        due=_CONVERSATIONS,
+        (_SHOWN + "test_an_empty_list_is_a_page_with_none",),
     ),
     Row(
         "engine:reference:b11",
@@ -107,8 +116,11 @@ _TURNS = (
         "A mirror in the place of the engine answers what it was told, and the conversation is "
         "kept as it would be with ours.",
         "reference system, B16",
-        (_SWAPPED + "test_another_loop_answers_in_the_place_of_ours_by_one_line_of_configuration",),
-        due=_CONVERSATIONS,
+        (
+            _SWAPPED
+            + "test_another_loop_answers_in_the_place_of_ours_by_one_line_of_configuration",
+            _SWAPPED + "test_a_conversation_with_another_loop_is_kept_as_one_with_ours",
+        ),
     ),
     Row(
         "engine:reference:b17",
@@ -226,7 +238,15 @@ _CLIENTS = (
         "engine:reference:b35",
         "A client is warned by headers how much of the context is used.",
         "reference system, B35",
-        due=_PAGES,
+        (
+            _SAID + "test_how_much_of_what_the_model_can_read_is_used_stands_in_the_end",
+            _CLIENT + "test_an_end_names_the_conversation_and_what_was_used",
+        ),
+        Divergence(
+            "R17",
+            "The stream begins before a model is asked, so that a client knows its conversation; "
+            "how much of the context is used stands in its end.",
+        ),
     ),
     Row(
         "engine:reference:b37",
@@ -328,7 +348,7 @@ _CONTRACT = (
         "engine:reference:b49",
         "A conversation is there after a restart.",
         "reference system, B49",
-        due=_CONVERSATIONS,
+        (_KILLED + "test_what_was_said_is_answered_once_after_a_kill_at",),
     ),
     Row(
         "engine:reference:b50",

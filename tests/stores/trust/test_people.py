@@ -188,10 +188,10 @@ INSERT INTO delegation (jti, parent, audience, scopes, until)
 INSERT INTO delegation (jti, parent, audience, scopes, until)
     SELECT 'deep-' || jti, n, 'b', '', 9 FROM delegation WHERE jti = 'below-d{n}';
 INSERT INTO rule (person, kind, created) VALUES ({n}, 'payment', 1);
-INSERT INTO schedule (name, person, agent, cron, zone, missed, template)
-    VALUES ('s{n}', {n}, 'a', '* * * * *', 'UTC', 'skip', '');
-INSERT INTO hook (name, person, agent, scheme, sealed, key_id, template)
-    VALUES ('h{n}', {n}, 'a', 'x', {h}, 'k', '');
+INSERT INTO schedule (name, person, token, agent, cron, zone, missed, content, created)
+    VALUES ('s{n}', {n}, 1, 'a', '* * * * *', 'UTC', 'skip', '', 1);
+INSERT INTO hook (name, person, token, agent, scheme, sealed, key_id, template, created)
+    VALUES ('h{n}', {n}, 1, 'a', 'x', {h}, 'k', '', 1);
 INSERT INTO pinned_key (sender, kid, public, added, person)
     VALUES ('agent://client-{n}', '', {h}, 1, {n})
 """

@@ -302,3 +302,19 @@ async def test_a_token_made_right_after_somebody_asked_for_another_is_found(
         assert store.tokens.find(secret) is not None
     finally:
         await other.close()
+
+
+async def test_what_is_lent_for_a_token_is_that_token_for_a_while_and_goes_nowhere(
+    store: Store,
+) -> None:
+    token, _ = await store.tokens.create(a_token(), 7)
+    with store.tokens.lent(token.n) as lent, store.tokens.lent(token.n + 1) as nobodys:
+        found = store.tokens.find(lent)
+        assert found is not None
+        assert (found.n, found.scopes, found.forwardable) == (token.n, token.scopes, False)
+        assert store.tokens.find(nobodys) is None
+        await store.tokens.revoke("alice", 9)
+        found = store.tokens.find(lent)
+        assert found is not None
+        assert not found.is_live(10)
+    assert store.tokens.find(lent) is None

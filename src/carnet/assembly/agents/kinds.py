@@ -24,12 +24,13 @@ from carnet.config.file import NEEDS
 from carnet.core.call import Agent, Ask
 from carnet.core.money.amount import MICROS
 from carnet.core.people.address import local_name
-from carnet.core.people.identity import CHAT, Secret, Skill
+from carnet.core.people.identity import CHAT, Caller, Secret, Skill
 from carnet.errors import ConfigInvalid
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.steps import Progress, Steps
 from carnet.ports.engine.loop import Engine
 from carnet.ports.engine.model import LanguageModel
+from carnet.ports.engine.tools import TurnTriggers
 from carnet.ports.trust.people import People
 from carnet.ports.trust.schemas import Schemas
 from carnet.runtime.agents.engine import EngineAgent
@@ -63,6 +64,7 @@ class Parts(Struct, frozen=True, kw_only=True, eq=False):
     steps: Steps
     progress: Progress
     people: People | None = None  # whose names an agent loop is given
+    triggers: Callable[[Caller], TurnTriggers | None] = lambda _: None  # theirs, for its tools
     streams: OpenStreams  # of loops elsewhere, that are being asked
     models: Mapping[str, LanguageModel] = {}  # that our own may ask
     surface: SurfacedQuestions | None = None  # for what is asked while turns run
@@ -250,6 +252,7 @@ def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
         passing=passing,
         steps=parts.steps,
         people=parts.people,
+        triggers=parts.triggers,
     )
     return Built(agent=answering, is_detached=True, removes=passing.removed)
 

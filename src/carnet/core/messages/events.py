@@ -185,6 +185,7 @@ RECORDED = "carnet.recorded"  # an Extension before an answer: it is read from a
 UNKNOWN_COST = "carnet.unknown_cost"  # an Extension: somebody charged and did not say how much
 RESULT = "carnet.result"  # an Extension: what a skill gave as its result, a JSON object
 RECEIPT = "carnet.receipt"  # an Extension: what we signed about the answer, as it leaves
+RELAYED = "carnet.relayed"  # an Extension: what follows is said by somebody who was mentioned
 CONTEXT_WINDOW = "carnet.context_window"  # an Extension: how much a model can still read
 ECHO = "carnet.echo"  # an Extension: an answer as the provider of its model wants it back
 OUTBOUND_CALL = "carnet.leg"  # an Extension: a call to another organisation

@@ -24,6 +24,7 @@ NAMES: Final[dict[str, str]] = {
     "pay": "make calls that may cost something",
     "run:read": "see one's own runs, tasks and postings",
     "run:cancel": "cancel one's own runs and tasks",
+    "triggers": "have hooks and schedules, which call agents for oneself",
     "approve": "see and answer what others' calls ask for, but for payments",
     "metrics": "read the metrics, and the details of readiness",
     "admin:runs": "see and cancel everybody's runs and tasks",
@@ -32,7 +33,7 @@ NAMES: Final[dict[str, str]] = {
     "admin:engine": "ask the agent loop directly, past every ledger",
     EVERY_TOOL: "have every tool of the agent loop used",
 }
-PLAIN: Final = frozenset({EVERY_AGENT, "call:remote", "pay", "run:read", "run:cancel"})
+PLAIN: Final = frozenset({EVERY_AGENT, "call:remote", "pay", "run:read", "run:cancel", "triggers"})
 
 _OF_DATA: Final = frozenset({EVERY_AGENT, EVERY_TOOL})
 

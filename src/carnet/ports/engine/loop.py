@@ -13,7 +13,7 @@ from carnet.core.messages.events import Done, Waiting
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Sink
 from carnet.ports.engine.calls import AgentCalls
-from carnet.ports.engine.tools import Once, at_once
+from carnet.ports.engine.tools import Once, TurnTriggers, at_once
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.dialects.engine_chat.request import EngineRequest
 
@@ -28,6 +28,7 @@ class LoopTurn(Struct, frozen=True, kw_only=True):
     once: Once = at_once
     agent: str = ""  # the one that is asked, by its name; none: as the loop is by itself
     calls: AgentCalls | None = None  # other agents; None where none can be called
+    triggers: TurnTriggers | None = None  # of the person, where she can have any from here
     is_final: bool = False  # the last hop of its chain: it answers, and calls nobody
 
 

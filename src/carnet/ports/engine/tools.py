@@ -8,7 +8,7 @@ Law 3. A tool is told for whom it is used. What that one may not use, it is not 
 Law 4. Arguments that are hidden reach the tool and the model, and nobody else.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
@@ -26,6 +26,28 @@ class ToolFailed(Exception):
     """A tool could not do what it was asked; its words are for the model, and shown."""
 
 
+class TurnTriggers(Protocol):
+    """The schedules and hooks of the person whom a turn is for."""
+
+    async def add_schedule(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Make a schedule; what it is."""
+
+    async def list_schedules(self) -> Mapping[str, Any]:
+        """All of hers."""
+
+    async def delete_schedule(self, name: str) -> Mapping[str, Any]:
+        """Forget one of hers."""
+
+    async def add_hook(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Make a hook; what it is, and its secret."""
+
+    async def list_hooks(self) -> Mapping[str, Any]:
+        """All of hers."""
+
+    async def delete_hook(self, name: str) -> Mapping[str, Any]:
+        """Forget one of hers."""
+
+
 class ToolUse(Struct, frozen=True, kw_only=True):
     """One use of a tool."""
 
@@ -35,6 +57,9 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     correlation: str  # the name of the request
     place: int = 0  # of the call among all of its turn
     calls: AgentCalls | None = None  # other agents, for a tool that asks one
+    conversation: str | None = None  # of the person, that it is used in
+    client_context: Mapping[str, Any] = {}  # what tools are given of what her client says
+    triggers: TurnTriggers | None = None  # hers; None where there can be none
 
 
 class UseTool(Protocol):
@@ -57,6 +82,7 @@ class LoopTool(Struct, frozen=True, kw_only=True, eq=False):
     hidden: frozenset[str] = frozenset()  # arguments that are shown to nobody
     is_always_sent: bool = True  # else a model finds it when it looks for it
     calls_agent: bool = False  # it asks another agent: not where no hop is left
+    needs_triggers: bool = False  # it makes or shows schedules and hooks
 
     @property
     def needs_approval(self) -> bool:

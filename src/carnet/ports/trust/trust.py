@@ -1,6 +1,7 @@
 """Whom we know: tokens and peers."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -46,6 +47,20 @@ class Tokens(Protocol):
 
     async def list(self) -> Sequence[Token]:
         """All of them, newest first."""
+
+
+class Lender(Protocol):
+    """Lends credentials to what runs for people while they are away."""
+
+    def lent(self, n: int) -> AbstractContextManager[Secret]:
+        """A credential that stands for a token, by its number, in this process and for a while.
+
+        It has the rights of that token and ends with it; it is never forwarded to anybody.
+        """
+
+
+class LendingTokens(Tokens, Lender, Protocol):
+    """Tokens, some of which are lent."""
 
 
 class Peer(Struct, frozen=True, kw_only=True):

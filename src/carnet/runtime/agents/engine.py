@@ -16,7 +16,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final
 
-from carnet.core.call import Ask, Call
+from msgspec.structs import replace
+
+from carnet.core.call import Ask, Call, Thread
 from carnet.core.messages.events import End, Failed, Message, Waiting
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Output
@@ -25,6 +27,7 @@ from carnet.core.people.permissions import both
 from carnet.errors import CarnetError
 from carnet.ports.calls.steps import Steps
 from carnet.ports.engine.loop import Engine, LoopTurn
+from carnet.ports.engine.tools import TurnTriggers
 from carnet.ports.trust.people import People
 from carnet.runtime.chain.call_chain import CHAIN
 from carnet.runtime.visit.loop_visit import CallsOut, LoopVisit
@@ -56,13 +59,15 @@ class EngineAgent:
         passing: Passing,
         steps: Steps | None,
         people: People | None = None,
+        triggers: Callable[[Caller], TurnTriggers | None] = lambda _: None,
     ) -> None:
         """`system` is said first; `passing` is what of callers' messages passes after it.
 
         `calls` are those it makes itself; `name` is its own, for a loop that answers several.
-        `people` knows the names of those for whom it acts.
+        `people` knows the names of those for whom it acts, `triggers` their schedules and hooks.
         """
         self._people = people
+        self._triggers = triggers
         self._engine = engine
         self._calls = calls
         self._name = name
@@ -85,6 +90,7 @@ class EngineAgent:
             once=once,
             agent=self._name,
             calls=visit,
+            triggers=self._triggers(call.caller),
             is_final=visit.is_final,
         )
         before = CHAIN.set(visit)
@@ -107,19 +113,33 @@ class EngineAgent:
         """What is asked, in the form of the contract; InvalidRequest for what it cannot carry."""
         ask = self._passing.kept(call.ask) if self._passing.removed(call.ask) else call.ask
         messages = _messages(ask)
-        cue = self._cue(call)
-        system = "\n\n".join([each for each in (self._system, cue) if each is not None])
-        if self._system is not None or cue is not None:
+        parts = (self._system, self._cue(call), _context(ask.thread))
+        system = "\n\n".join([each for each in parts if each is not None])
+        if system:
             messages = (Message.system(system), *messages)
         correlation = call.correlation or call.carnet.run
-        return read_request(
-            write_request(EngineRequest(messages=messages, correlation=correlation))
-        )
+        asked = EngineRequest(messages=messages, correlation=correlation)
+        thread = call.ask.thread
+        if thread is not None:
+            asked = replace(
+                asked,
+                conversation=thread.conversation,
+                trigger=thread.trigger,
+                client_context=thread.client_context or None,
+            )
+        return read_request(write_request(asked))
 
     def _cue(self, call: Call) -> str | None:
         """What it is told of its chain; nothing where no agent has called it."""
         hop, last = call.carnet.depth, call.carnet.bound(self._calls.last_depth)
         return render_agent_chain(AgentChain(hop, max(hop, last))) if hop else None
+
+
+def _context(thread: Thread | None) -> str | None:
+    """What the model is told of the client that a person uses, as its operator lets it."""
+    if thread is None or not thread.told:
+        return None
+    return f"[The person's client says of itself: {json.write_text(thread.told)}]"
 
 
 class ResolvedCalls(Mapping[str, Resolution]):

@@ -37,9 +37,15 @@ TOO_LONG: Final = "The values are longer than a program can be given."
 TEXT: Final = {"type": "string"}
 CORRELATION: Final = "CARNET_CORRELATION_ID"  # the variable with the name of the request
 
+CONTEXT: Final = "CARNET_CLIENT_CONTEXT"  # and with what a person's client says of itself, as JSON
+
 _ZERO: Final = "\0"
 _NO_MORE_OPTIONS: Final = "--"
 _ABSENT: Final = object()
+
+
+def _told(use: ToolUse) -> dict[str, str]:
+    return {CONTEXT: json.write_text(dict(use.client_context))} if use.client_context else {}
 
 
 class Template:
@@ -99,7 +105,7 @@ class CommandTool:
         launch = replace(
             self._launch,
             program=(*self._launch.program, *program[1:]),
-            environment={**self._launch.environment, CORRELATION: use.correlation},
+            environment={**self._launch.environment, CORRELATION: use.correlation, **_told(use)},
         )
         async with self._room.place(use.actor.id):
             end = await self._run(launch)

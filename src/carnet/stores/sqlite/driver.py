@@ -47,6 +47,7 @@ _SETTINGS: Final = (
     "PRAGMA cache_size = -32768",
     "PRAGMA cache_spill = OFF",
     "PRAGMA trusted_schema = OFF",
+    "PRAGMA secure_delete = FAST",
 )
 
 # What no row can be blamed for. Everything else that a statement raises is about its own values.

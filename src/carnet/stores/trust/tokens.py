@@ -3,13 +3,17 @@
 Law 1. The text of a token is shown once and kept nowhere: the table has its HMAC under a pepper
        that is not in the database (A71).
 Law 2. Looking one up touches no disk: the table is in memory and at most a second old.
-Law 3. A person's token may do what both allow, the token and she; and it ends with her.
+Law 3. What is lent for a token (`lent`) is known to this process alone, and is no more than it.
+Law 4. A person's token may do what both allow, the token and she; and it ends with her.
 """
 
 import builtins
 import hmac
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Final
+
+from msgspec.structs import replace
 
 from carnet.core.people.identity import Secret, Token
 from carnet.core.people.permissions import both, rights_of
@@ -86,11 +90,30 @@ class StoredTokens:
         self._keys = keys
         self._ids = ids
         self._by_hash: dict[bytes, Token] = {}
+        self._lent: dict[bytes, int] = {}  # by the hash of what is lent: the number of a token
         self._used: dict[int, int] = {}  # token number: when it was last used, not yet written
 
     def find(self, credential: Secret) -> Token | None:
         """The record of a credential, live or not."""
-        return self._by_hash.get(self._hash(credential))
+        hashed = self._hash(credential)
+        found = self._by_hash.get(hashed)
+        return self._find_lent(hashed) if found is None and hashed in self._lent else found
+
+    def _find_lent(self, hashed: bytes) -> Token | None:
+        n = self._lent[hashed]
+        found = next((token for token in self._by_hash.values() if token.n == n), None)
+        return None if found is None else replace(found, forwardable=False)
+
+    @contextmanager
+    def lent(self, n: int) -> Iterator[Secret]:
+        """A credential that stands for a token, in this process and for a while."""
+        secret = Secret(PREFIX + self._ids.token())
+        hashed = self._hash(secret)
+        self._lent[hashed] = n
+        try:
+            yield secret
+        finally:
+            del self._lent[hashed]
 
     def known(self) -> Collection[Token]:
         """All of them, live or not; from memory, at most a second old."""

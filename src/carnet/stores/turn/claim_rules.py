@@ -44,6 +44,7 @@ from carnet.stores.turn.sealed_calls import WaitingRows
 _SECOND: Final = 1_000_000
 _RUNNING = begins("running")
 _DIGEST, _RETRYABLE = place("digest"), place("retryable")
+_WIPED: Final = place("wiped")
 _RESERVE, _QUOTA, _HOLDS = place("reserve"), place("purse"), place("holds")
 
 
@@ -300,6 +301,8 @@ class ClaimRules(AnswerRules):
 
     def _met(self, claim: TurnClaim, row: Row | None) -> Verdict:
         """What a claim gets that is a repeat, or should be one."""
+        if row is not None and row[_WIPED] is not None:
+            return Known(read_turn(row))  # that it was deleted is all that is recorded of it
         if row is None or (claim.resolution is not None and row[_DIGEST] != claim.digest):
             return Denied("resolution" if row is None else "mismatch")
         if claim.resolution is not None:

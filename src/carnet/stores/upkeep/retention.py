@@ -65,6 +65,11 @@ _COUNT_TURNS = f"SELECT COUNT(*) FROM turn WHERE {_OLD}"
 _COUNT_EVENTS = f"SELECT COUNT(*) FROM journal WHERE turn IN (SELECT n FROM turn WHERE {_OLD})"
 
 
+_DELETED = (
+    "FROM conversation WHERE deleted < ? AND size = 0 AND n < (SELECT MAX(n) FROM conversation)"
+)
+
+
 class Pruned(Struct, frozen=True, kw_only=True):
     """What was forgotten, or would be."""
 
@@ -183,6 +188,9 @@ async def _forget_the_rest(database: Database, *, now: int, cutoff: int) -> int:
             ("DELETE FROM token WHERE revoked < ? AND forwardable = 0", (cutoff,)),
             ("DELETE FROM session WHERE until < ?", (cutoff,)),
             ("DELETE FROM delegation WHERE until < ?", (cutoff,)),
+            # Of conversations that were deleted: that they were.
+            (f"DELETE FROM message WHERE conversation IN (SELECT n {_DELETED})", (cutoff,)),
+            (f"DELETE {_DELETED}", (cutoff,)),
         ]
     )
     return gone[2]

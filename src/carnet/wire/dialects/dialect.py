@@ -252,6 +252,17 @@ class AnswerWriter(Protocol):
         """The answer of a call that waits: what for, its cost, and what it answered so far."""
 
 
+class AnswerForm(Protocol):
+    """How the answers to calls are written."""
+
+    @property
+    def begins_at_once(self) -> bool:
+        """Whether a stream begins before its first event, so that every error is told in it."""
+
+    def writer(self, call: Call, gateway: GatewayFacts, /) -> AnswerWriter:
+        """What writes the answer to a call."""
+
+
 class Dialect(Protocol):
     """One protocol."""
 

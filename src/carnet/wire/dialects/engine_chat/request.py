@@ -72,7 +72,7 @@ def read_request(body: bytes) -> EngineRequest:
     parsed = json.read_object(body)
     for name in parsed:
         if name not in _TOP:
-            raise InvalidRequest(_shown(name), _kept_out(name) or "is not known here")
+            raise InvalidRequest(shown(name), _kept_out(name) or "is not known here")
     metadata = parsed.get("metadata")
     if not isinstance(metadata, dict):
         raise InvalidRequest("metadata", "must be an object")
@@ -80,7 +80,7 @@ def read_request(body: bytes) -> EngineRequest:
 
 
 def _with_metadata(messages: tuple[Message, ...], metadata: dict[str, Any]) -> EngineRequest:
-    _refuse_kept_out(metadata)
+    refuse_kept_out(metadata)
     trigger = _TRIGGERS.get(_hashable(metadata.get("trigger", "message")))
     if trigger is None:
         raise InvalidRequest("metadata.trigger", f"must be one of {', '.join(get_args(Trigger))}")
@@ -107,11 +107,12 @@ def _visible(value: object, name: str, form: re.Pattern[str], most: int) -> str:
     return value
 
 
-def _refuse_kept_out(metadata: Mapping[str, Any]) -> None:
+def refuse_kept_out(metadata: Mapping[str, Any]) -> None:
+    """Refuse metadata that holds what a loop is configured with, or a credential."""
     for name in metadata:
         reason = _kept_out(name)
         if reason:
-            raise InvalidRequest(f"metadata.{_shown(name)}", reason)
+            raise InvalidRequest(f"metadata.{shown(name)}", reason)
 
 
 def _kept_out(name: str) -> str:
@@ -121,7 +122,7 @@ def _kept_out(name: str) -> str:
     return _KEPT_OUT.get(name.lower().replace("_", "").replace("-", ""), "")
 
 
-def _shown(name: str) -> str:
+def shown(name: str) -> str:
     """A name of the sender's as a refusal may tell it."""
     return name if _SHOWN.fullmatch(name) else "other"
 
@@ -226,7 +227,7 @@ def _read_answered(
 def _refuse_others(value: Mapping[str, Any], known: frozenset[str], place: str) -> None:
     for name in value:
         if name not in known:
-            raise InvalidRequest(f"{place}.{_shown(name)}", "is not known here")
+            raise InvalidRequest(f"{place}.{shown(name)}", "is not known here")
 
 
 def is_name(value: object) -> bool:
@@ -239,7 +240,7 @@ def is_name(value: object) -> bool:
 
 def write_request(request: EngineRequest) -> bytes:
     """The body that asks it; InvalidRequest for what a loop cannot be given."""
-    _refuse_kept_out(request.metadata)
+    refuse_kept_out(request.metadata)
     # What somebody passes through never stands in the place of what the gateway says.
     metadata = {name: value for name, value in request.metadata.items() if name not in _KNOWN}
     metadata |= {"correlation_id": request.correlation, "trigger": request.trigger}

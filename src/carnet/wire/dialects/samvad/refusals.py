@@ -52,7 +52,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.MalformedCallerContext, errors.ChainMismatch, errors.TravelDocumentInvalid),
         *(errors.UnsupportedProtocolVersion, errors.MalformedRequest),
         errors.IdempotencyMismatch,  # a span that was used before, for something else
-        errors.PersonExists,
+        *(errors.PersonExists, errors.TriggerExists, errors.TriggerPaused),
         errors.UsageInvalid,
     ),
     errors.PolicyStateInvalid: (409, SCHEMA_INVALID),
@@ -73,6 +73,8 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.PermissionMissing, errors.SkillForbidden),
         *(errors.ForwardingNotAllowed, errors.PeerNotListed),
         *(errors.DelegationInvalid, errors.DelegationReplayed),
+        # Hooks and schedules are no part of this dialect; rows keep the table whole.
+        *(errors.HookRefused, errors.OwnerMissing),
     ),
     errors.DelegationWidened: (400, DELEGATION_EXCEEDED),  # R12
     errors.DelegationExceeded: (400, DELEGATION_EXCEEDED),
@@ -101,8 +103,13 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.PeerAgentNotFound, errors.RunNotFound, errors.RouteNotFound),
         *(errors.TaskNotFound, errors.DeliveryNotFound, errors.InterruptNotFound),
         errors.RuleNotFound,
-        errors.PersonNotFound,
+        *(errors.PersonNotFound, errors.TriggerNotFound),
+        *(errors.ConversationNotFound, errors.MessageNotFound),
     ),
+    errors.Deleted: (410, SKILL_NOT_FOUND),
+    errors.ConversationBusy: (409, AGENT_UNAVAILABLE),
+    errors.ConversationFull: (409, AGENT_UNAVAILABLE),
+    errors.TooManyConversations: (409, AGENT_UNAVAILABLE),
     **_with_status(
         DELEGATION_EXCEEDED,  # final, as our own words for these are
         *(errors.DepthExceeded, errors.ChainFinal, errors.LoopDetected, errors.RunCallsExceeded),
@@ -116,6 +123,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
             errors.TooManyQuestions,
             errors.ModelRateLimited,
         ),
+        *(errors.TooManyTriggers, errors.TooManyFirings),
     ),
     errors.Overloaded: (503, AGENT_UNAVAILABLE),  # not begun: R14, and what balancers look for
     errors.ShuttingDown: (503, AGENT_UNAVAILABLE),

@@ -1,0 +1,1 @@
+"""Hooks and schedules of a gateway, put together."""

@@ -1,0 +1,1 @@
+"""Commands for hooks and schedules."""

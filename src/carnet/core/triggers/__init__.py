@@ -1,0 +1,1 @@
+"""What begins a conversation without its owner: schedules and hooks."""

@@ -1,0 +1,1 @@
+"""The conversations of people with their agents, over HTTP."""

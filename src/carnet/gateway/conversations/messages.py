@@ -1,0 +1,356 @@
+"""What a person says to her agents: `POST /message`, and what is done about an answer.
+
+Law 1. What she says is kept before anything runs. From then on every answer and every refusal names
+       the conversation and the message, so that it can be tried again.
+Law 2. Who sends the same again is shown the same answer: from its record, or while it is given.
+Law 3. She speaks with her own rights: the gate judges each of her messages as any call.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from carnet.core.call import Call, Thread
+from carnet.core.messages.events import RELAYED, Done, Event, Extension, Failed, Usage
+from carnet.core.people.identity import Caller
+from carnet.errors import (
+    BY_CODE,
+    CarnetError,
+    ConversationBusy,
+    ConversationNotFound,
+    InvalidRequest,
+    MessageNotFound,
+    OutcomeUnknown,
+)
+from carnet.gateway.answer import Answering
+from carnet.gateway.conversations.answers import Answers, thread_of
+from carnet.gateway.conversations.claims import FrontPolicy, ThreadClaims
+from carnet.http.exchange import Exchange, Row, check_json_body, read_authorization, reply_json
+from carnet.ports.calls.agent import Journal
+from carnet.ports.calls.conversations import Begun, Conversation, Conversations, KeptMessage
+from carnet.ports.world.clock import Clock
+from carnet.wire.dialects.dialect import GatewayFacts
+from carnet.wire.dialects.engine_chat.client_request import SentMessage, read_sent
+from carnet.wire.dialects.engine_chat.client_stream import ClientWriter, thread_fields
+from carnet.wire.grammar import json
+
+BESIDE_BYTES: Final = 131_072  # of a body, beside what is said: its escapes and its metadata
+MOST_BYTES: Final = 4_096  # of a body that says which message is meant
+CONVERSATION: Final = "x-conversation-id"
+LOOKED_BACK: Final = 16  # messages, for the last answer
+OPEN: Final = frozenset({"running", "queued", "waiting"})
+
+
+Erase = Callable[[Conversation], Awaitable[Sequence[Any]]]
+
+
+async def nothing_kept(_: Conversation, /) -> Sequence[Any]:
+    """Where agents keep nothing of conversations."""
+    return ()
+
+
+class OwnerForm:
+    """How answers are written for a person's client."""
+
+    begins_at_once = True
+
+    def writer(self, call: Call, gateway: GatewayFacts, /) -> ClientWriter:
+        """What writes the answer to a call."""
+        return ClientWriter(thread_of(call), gateway.currency)
+
+
+class MessageEndpoint:
+    """Takes what people say, and what they want done about an answer."""
+
+    def __init__(
+        self,
+        answering: Answering,
+        conversations: Conversations,
+        claims: ThreadClaims,
+        answers: Answers,
+        journal: Journal,
+        policy: FrontPolicy,
+        clock: Clock,
+        erase: Erase = nothing_kept,
+        relay: Callable[[Call], Call] | None = None,
+    ) -> None:
+        """`answering` has the calls admitted and answered; `journal` stops them.
+
+        `erase` removes what agents have kept of a conversation elsewhere, and tells what it was;
+        `relay` has those asked whom an answer mentions.
+        """
+        self._relay = relay
+        self._clock = clock
+        self._erase = erase
+        self._answering = answering
+        self._conversations = conversations
+        self._claims = claims
+        self._answers = answers
+        self._journal = journal
+        self._policy = policy
+
+    async def send(self, exchange: Exchange, caller: Caller) -> None:
+        """POST /message."""
+        began = self._answering.begin()
+        check_json_body(exchange.headers)
+        most = self._policy.content_bytes
+        sent = read_sent(await exchange.read(2 * most + BESIDE_BYTES), most_bytes=most)
+        conversation = exchange.headers.get(CONVERSATION) or None
+        before = None
+        if conversation is not None:
+            before = await self._find(caller, conversation)
+            await self._free(before)
+        begun = await self._begin(caller, sent, before)
+        if begun.is_new:
+            await self._give(exchange, caller, begun, began)
+        else:
+            await self._repeat(exchange, caller, begun, began)
+
+    async def _begin(self, caller: Caller, sent: SentMessage, before: Conversation | None) -> Begun:
+        target = self._claims.choose(sent, before, caller)
+        id = None if before is None else before.id
+        new = self._claims.message(caller.owner, sent, target.name, conversation=id)
+        return await self._conversations.begin(new)
+
+    async def retry(self, exchange: Exchange, caller: Caller, name: str) -> None:
+        """POST /conversations/{id}/retry: an answer that is not whole, tried again."""
+        began = self._answering.begin()
+        conversation, answer = await self._meant(exchange, caller, name)
+        if answer.state == "whole":
+            raise InvalidRequest("message", "has a whole answer; 'regenerate' gives another one")
+        said = await self._said(conversation, answer)
+        await self._free(conversation)
+        new = await self._claims.again(conversation, said, answer, caller)
+        await self._give(exchange, caller, await self._conversations.begin_answer(new), began)
+
+    async def regenerate(self, exchange: Exchange, caller: Caller, name: str) -> None:
+        """POST /conversations/{id}/regenerate: another answer, beside the one there is."""
+        began = self._answering.begin()
+        conversation, answer = await self._meant(exchange, caller, name)
+        said = await self._said(conversation, answer)
+        await self._free(conversation)
+        new = self._claims.another(conversation, said, answer.author or conversation.agent)
+        await self._give(exchange, caller, await self._conversations.begin_answer(new), began)
+
+    async def stop(self, exchange: Exchange, caller: Caller, name: str) -> None:
+        """POST /conversations/{id}/stop: end the answer that is being given."""
+        conversation = await self._find(caller, name)
+        answer = None
+        if conversation.answering is not None:
+            answer = await self._conversations.message(conversation, conversation.answering)
+        turn = None
+        if answer is not None:
+            turn = await self._conversations.turn_of(caller.owner, answer)
+        stopped = 0
+        if answer is not None and turn is not None:
+            stopped = await self._journal.cancel([turn.n])
+            await self._answers.settle(caller.owner, answer, is_seen=True)
+        page = {"conversation_id": conversation.id, "stopped": bool(stopped)}
+        await reply_json(exchange, page | {"message_id": answer.id if answer else None})
+
+    async def delete(self, exchange: Exchange, caller: Caller, name: str) -> None:
+        """DELETE /conversations/{id}: all of it, once nothing of it runs any more."""
+        conversation = await self._find(caller, name)
+        deletion = self._conversations.deletion
+        open_turns = [n for n, state in await deletion.turns(conversation) if state in OPEN]
+        if open_turns:
+            await self._journal.cancel(open_turns)
+            if any(state in OPEN for _, state in await deletion.turns(conversation)):
+                raise ConversationBusy
+        erased = await self._erase(conversation)
+        await deletion.delete(conversation, self._clock.wall_us())
+        await reply_json(exchange, {"deleted": conversation.id, "memory": erased})
+
+    # ------------------------------------------------------------------ which
+
+    async def _find(self, caller: Caller, name: str) -> Conversation:
+        found = await self._conversations.find(caller.owner, name)
+        if found is None:
+            raise ConversationNotFound
+        return found
+
+    async def _meant(
+        self, exchange: Exchange, caller: Caller, name: str
+    ) -> tuple[Conversation, KeptMessage]:
+        """The conversation, and the answer that a body names; by default the last one."""
+        body = await exchange.read(MOST_BYTES)
+        message: str | None = None
+        if body:
+            check_json_body(exchange.headers)
+            asked = json.read_object(body)
+            named_one = asked.get("message")
+            if asked.keys() - {"message"} or not isinstance(named_one, str | None):
+                raise InvalidRequest("message", "must be the id of an answer, and stand alone")
+            message = named_one
+        conversation = await self._find(caller, name)
+        if message is not None:
+            found = await self._conversations.message(conversation, message)
+        else:
+            branch = await self._conversations.branch(conversation, last=None, limit=LOOKED_BACK)
+            # What was relayed belongs to the answer before it.
+            found = next((each for each in branch if each.turn is not None), None)
+        if found is None or found.role != "assistant":
+            raise MessageNotFound
+        return conversation, found
+
+    async def _said(self, conversation: Conversation, answer: KeptMessage) -> KeptMessage:
+        branch = await self._conversations.branch(conversation, last=answer.parent, limit=1)
+        if not branch or branch[0].role != "user":
+            raise MessageNotFound
+        return branch[0]
+
+    async def _free(self, conversation: Conversation) -> None:
+        """See whether an answer that seems to be given has ended, or its process has died."""
+        if conversation.answering is None:
+            return
+        answer = await self._conversations.message(conversation, conversation.answering)
+        if answer is not None:
+            await self._answers.look_at(conversation, answer)
+
+    # ------------------------------------------------------------------ answers
+
+    async def _repeat(self, exchange: Exchange, caller: Caller, begun: Begun, began: float) -> None:
+        """Answer what was sent before: as it is kept, or as it is given now."""
+        conversation, said, answer = begun.conversation, begun.said, begun.answer
+        is_given = conversation.answering == answer.id
+        if is_given or answer.waits:
+            turn = await self._conversations.turn_of(caller.owner, answer)
+            if turn is not None and turn.actor == caller.actor.name:
+                await self._give(exchange, caller, begun, began)
+                return
+            # It is about to begin, or was asked for with another token, unless its process died.
+            if is_given and not await self._answers.look_at(conversation, answer):
+                raise named(ConversationBusy(), begun)
+        if answer.state == "unanswered":
+            new = await self._claims.again(conversation, said, answer, caller)
+            begun = await self._conversations.begin_answer(new)
+            await self._give(exchange, caller, begun, began)
+            return
+        await self._tell(exchange, begun)
+
+    async def _give(self, exchange: Exchange, caller: Caller, begun: Begun, began: float) -> None:
+        """Have an answer given as any call is answered."""
+        try:
+            claim = await self._claims.claim(
+                begun,
+                authorization=read_authorization(exchange.headers),
+                correlation=exchange.line.correlation,
+            )
+            call = await self._answering.admit(claim)
+            if self._relay is not None and not call.known:
+                call = self._relay(call)
+        except CarnetError as error:
+            if begun.is_new:  # else it is given to somebody
+                await self._conversations.release(caller.owner, begun.answer.id, error.code)
+            raise named(error, begun) from None
+        try:
+            await self._answering.answer(exchange, call, began)
+        except CarnetError as error:
+            raise named(error, begun) from None
+
+    async def _relayed(self, begun: Begun) -> list[Event]:
+        """What others have said who were mentioned in an answer."""
+        found: list[Event] = []
+        for place in range(1, LOOKED_BACK):
+            id = f"{begun.answer.id}.{place}"
+            message = await self._conversations.message(begun.conversation, id)
+            if message is None:
+                break
+            found += _marked(message)
+        return found
+
+    async def _tell(self, exchange: Exchange, begun: Begun) -> None:
+        """Show an answer that has ended, as it is kept."""
+        answer = begun.answer
+        writer = ClientWriter(thread_in(begun), self._policy.currency)
+        usage = Usage(answer.tokens_in, answer.tokens_out, answer.cost)
+        relayed = await self._relayed(begun)
+        body = writer.write([*answer.events(), *relayed, usage, _end(answer)])
+        await exchange.reply(200, writer.headers(stream=True), body)
+
+
+def _marked(message: KeptMessage) -> list[Event]:
+    mark = Extension(RELAYED, {"author": message.author, "code": message.code})
+    return [mark, *message.events()]
+
+
+def thread_in(begun: Begun) -> Thread:
+    """The names of what was begun."""
+    return Thread(conversation=begun.conversation.id, answer=begun.answer.id)
+
+
+def named(error: CarnetError, begun: Begun) -> CarnetError:
+    """The error, with the names of the message that it is about."""
+    error.fields = tuple(thread_fields(thread_in(begun)))
+    return error
+
+
+def _end(answer: KeptMessage) -> Event:
+    if answer.state == "whole":
+        return Done()
+    kind = BY_CODE.get(answer.code or "", OutcomeUnknown)
+    return Failed(kind.code)
+
+
+_TEXT: Final = {"type": "string"}
+SCHEMAS: Final[dict[str, Any]] = {
+    "SentMessage": {
+        "type": "object",
+        "required": ["content"],
+        "additionalProperties": False,
+        "properties": {
+            "content": {"type": "string", "minLength": 1},
+            "metadata": {"type": "object", "properties": {"client_context": {"type": "object"}}},
+            "client_message_id": {"type": "string", "minLength": 1, "maxLength": 128},
+            "agent": {**_TEXT, "description": "An agent's name or address"},
+            "edits": {**_TEXT, "description": "The id of a message that this one replaces"},
+        },
+    },
+    "MeantMessage": {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {"message": {**_TEXT, "description": "The id of an answer; else the last"}},
+    },
+}
+
+ROUTES: Final = (
+    Row(
+        method="POST",
+        path="/message",
+        endpoint=MessageEndpoint.send,
+        summary="Say something to an agent, in a conversation (X-Conversation-ID) or a new one",
+        body="SentMessage",
+        streams=True,
+    ),
+    Row(
+        method="POST",
+        path="/conversations/{id}/retry",
+        endpoint=MessageEndpoint.retry,
+        summary="Try an answer again that is not whole",
+        body="MeantMessage",
+        streams=True,
+    ),
+    Row(
+        method="POST",
+        path="/conversations/{id}/regenerate",
+        endpoint=MessageEndpoint.regenerate,
+        summary="Have another answer given, beside the one there is",
+        body="MeantMessage",
+        streams=True,
+    ),
+    Row(
+        method="DELETE",
+        path="/conversations/{id}",
+        endpoint=MessageEndpoint.delete,
+        permission="run:cancel",
+        summary="Delete a conversation: its messages, and what was recorded of its calls",
+        answer="Page",
+    ),
+    Row(
+        method="POST",
+        path="/conversations/{id}/stop",
+        endpoint=MessageEndpoint.stop,
+        permission="run:cancel",
+        summary="Stop the answer that is being given",
+        answer="Page",
+    ),
+)

@@ -1,0 +1,110 @@
+"""`POST /hooks/{name}`: an event that another program tells, for a person of ours.
+
+The name in the address is hers and its own: `alice.orders`.
+
+Law 1. Who cannot prove that it may send is told one thing, whether there is such a hook or not, and
+       nothing of what it sent is stored.
+Law 2. An event is acknowledged when what it begins is written down; sent again, it is answered the
+       same and begins nothing.
+Law 3. A body is bounded, and read as JSON only when its signature holds.
+"""
+
+import re
+from typing import Final
+
+from carnet.core.people.proof import SECOND_US
+from carnet.core.triggers.template import read_template
+from carnet.errors import HookRefused
+from carnet.gateway.triggers.own_triggers import TriggerParts
+from carnet.http.exchange import Exchange, Row, check_json_body, reply_json
+from carnet.ports.calls.triggers import Hook, NewFiring
+from carnet.wire.grammar import json
+from carnet.wire.hooks.scheme import SCHEMES, HookEvent, prove
+
+ACCEPTED: Final = 202
+_ADDRESS: Final = re.compile(r"([a-z][a-z0-9-]{0,62})\.([a-z0-9][a-z0-9-]{0,62})", re.ASCII)
+
+
+class HookReceiver:
+    """Takes what is sent to hooks."""
+
+    def __init__(self, parts: TriggerParts, *, max_bytes: int) -> None:
+        """`max_bytes` is the most that one event may have."""
+        self._parts = parts
+        self._max_bytes = max_bytes
+
+    async def receive(self, exchange: Exchange, address: str) -> None:
+        """POST /hooks/{name}."""
+        await self._take(exchange, address, None)
+
+    async def receive_secret(self, exchange: Exchange, address: str, secret: str) -> None:
+        """POST /hooks/{name}/{secret}."""
+        await self._take(exchange, address, secret)
+
+    async def _take(self, exchange: Exchange, address: str, shown: str | None) -> None:
+        hook, parts = await self._find(address), self._parts
+        check_json_body(exchange.headers)
+        body = await exchange.read(self._max_bytes)
+        now = parts.clock.wall_us()
+        event = prove(
+            SCHEMES[hook.scheme],
+            exchange.headers,
+            body,
+            secrets=await parts.hooks.secrets(hook, now),
+            now=now // SECOND_US,
+            shown=shown,
+        )
+        if not event.is_test:
+            await self._keep(hook, event, now)
+            parts.wake()
+        is_answered = event.answer is not None
+        page = event.answer if is_answered else {"status": "accepted", "event": event.id}
+        await reply_json(exchange, page, 200 if is_answered else ACCEPTED)
+
+    async def _find(self, address: str) -> Hook:
+        """The hook of an address: its owner's, by the name that she gave it."""
+        match = _ADDRESS.fullmatch(address)
+        person = None if match is None else self._parts.people.find(match[1])
+        if match is None or person is None:
+            raise HookRefused
+        hook = await self._parts.hooks.find(person.n, match[2])
+        if hook is None:
+            raise HookRefused
+        return hook
+
+    async def _keep(self, hook: Hook, event: HookEvent, now: int) -> None:
+        parts = self._parts
+        values = {"body": event.body, "event": event.id, "hook": hook.name}
+        content = read_template(hook.template).write(values, json.write_text)
+        await parts.hooks.receive(
+            hook,
+            event.key,
+            NewFiring(key=parts.ids.uuid(), content=content, tick=now),
+            expires=now + event.remembered_seconds * SECOND_US,
+            most=parts.bounds.firings,
+            now=now,
+        )
+
+
+ROUTES = (
+    Row(
+        method="POST",
+        path="/hooks/{name}",
+        endpoint=HookReceiver.receive,
+        auth="open",
+        summary="Tell a hook of an event, signed as it asks for",
+        body="HookEvent",
+        answer="Page",
+        status=ACCEPTED,
+    ),
+    Row(
+        method="POST",
+        path="/hooks/{name}/{secret}",
+        endpoint=HookReceiver.receive_secret,
+        auth="open",
+        summary="Tell a hook of an event, at its secret address",
+        body="HookEvent",
+        answer="Page",
+        status=ACCEPTED,
+    ),
+)

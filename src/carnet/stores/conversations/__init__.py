@@ -1,0 +1,1 @@
+"""The conversations of people, as the store keeps them."""

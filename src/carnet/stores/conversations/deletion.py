@@ -1,0 +1,174 @@
+"""Deleting a conversation: no word of it is left in the store (R27).
+
+Law 1. From the first write on it is gone for its owner. The rest is done in small transactions; who
+       dies in between leaves a smaller job, which is found and done.
+Law 2. Of its turns the record of what they cost stays, and who called whom. What was asked and said
+       gives way to a tombstone: when, how long, and a keyed digest, which tells nobody anything.
+Law 3. A repeat of such a turn is told that it was deleted. It is not run, and nobody pays again.
+Law 4. On SQLite what was deleted is written over, and the log is cut within a minute.
+"""
+
+# ruff: noqa: S608  the texts are put together from our own words; every value is an argument
+
+from collections.abc import Sequence
+from hmac import digest as hmac_digest
+from typing import Final
+
+from carnet.core.messages.events import Failed, write_events
+from carnet.core.people.identity import person_of
+from carnet.errors import Deleted
+from carnet.faults import point
+from carnet.ports.calls.conversations import Conversation
+from carnet.stores.database import Database, Row, Statement, Value, marks
+from carnet.stores.tables import WITH_EVENTS
+from carnet.stores.turn.row import ACCEPTED, EVENTS, sealed_row
+from carnet.wire.grammar import json
+from carnet.wire.grammar.times import when
+
+AT_A_TIME: Final = 20  # answers whose turns give way together
+KEPT: Final = frozenset({"receipt"})  # a receipt is a proof, and holds no words
+
+_WRITTEN_OVER: Final = "PRAGMA secure_delete = ON"  # also where a page is given free
+_AS_BEFORE: Final = "PRAGMA secure_delete = FAST"
+_CUT_LOG: Final = "PRAGMA wal_checkpoint(TRUNCATE)"
+
+_GONE: Final = (
+    "UPDATE conversation SET deleted = ?, title = NULL, agent = '', head = NULL, answering = NULL,"
+    " unread = 0, archived = NULL, updated = ? WHERE n = ? AND owner = ? AND deleted IS NULL"
+)
+_WORDS: Final = "DELETE FROM message_word WHERE conversation = ?"
+_UNWIPED: Final = (
+    "SELECT n, owner FROM conversation WHERE deleted IS NOT NULL AND size > 0 ORDER BY n LIMIT ?"
+)
+_LEFT: Final = "SELECT n, run FROM message WHERE conversation = ? AND state <> 'deleted' LIMIT ?"
+_BLANK: Final = (
+    "UPDATE message SET parts = ?, metadata = NULL, state = 'deleted', author = NULL, waits = 0,"
+    " code = NULL, client_id = NULL, digest = NULL WHERE n IN ({})"
+)
+_WIPED: Final = "UPDATE conversation SET size = 0 WHERE n = ? AND deleted IS NOT NULL"
+_RUNS: Final = (
+    "SELECT DISTINCT t.run FROM run r JOIN turn t ON t.run = r.n WHERE r.id IN ({}) AND {}"
+)
+_TURNS: Final = "SELECT n, digest, created, ended, state FROM turn WHERE run IN ({}) ORDER BY n"
+_SIZES: Final = "SELECT turn, SUM(LENGTH(data)) FROM journal WHERE turn IN ({}) GROUP BY turn"
+_JOURNAL: Final = (
+    "INSERT INTO journal (turn, kind, first, last, data, crc) VALUES (?, ?, ?, ?, ?, ?)"
+)
+_WIPE_TURN: Final = (
+    "UPDATE turn SET wiped = ?, code = ?, retryable = 0, digest = ?, facts = NULL, context = NULL,"
+    " correlation = NULL WHERE n = ?"
+)
+_SEEN: Final = "UPDATE turn_seen SET correlation = NULL, code = ? WHERE turn IN ({})"
+_CALLBACKS: Final = "DELETE FROM outbox WHERE task IN (SELECT id FROM task WHERE turn IN ({}))"
+_NOTICES: Final = "DELETE FROM outbox WHERE kind = 'notice' AND body LIKE ?"
+
+
+class ConversationDeletion:
+    """Deletes conversations of one store."""
+
+    def __init__(self, database: Database, key: bytes) -> None:
+        """`key` is what digests are keyed with."""
+        self._database = database
+        self._key = key
+        self._is_due = True  # of a process before, perhaps
+
+    async def turns(self, conversation: Conversation) -> Sequence[tuple[int, str]]:
+        """The turns of a conversation, and how each stands."""
+        rows = await self._database.fetch(
+            "SELECT DISTINCT run FROM message WHERE conversation = ? AND run IS NOT NULL",
+            (conversation.n,),
+        )
+        found: list[tuple[int, str]] = []
+        names = [name for (name,) in rows]
+        for at in range(0, len(names), AT_A_TIME):
+            turns = await self._turns_in(conversation.owner, names[at : at + AT_A_TIME])
+            found += [(row[0], row[4]) for row in turns]
+        return found
+
+    async def delete(self, conversation: Conversation, now: int) -> None:
+        """Leave nothing of a conversation but that it was there."""
+        n, owner = conversation.n, conversation.owner
+        point("conversation.before_delete")
+        await self._transact([(_GONE, (now, now, n, owner)), (_WORDS, (n,))])
+        point("conversation.deleted")
+        await self._wipe(n, owner, now)
+
+    async def finish(self, now: int) -> None:
+        """Go on with what a process has left that died."""
+        for n, owner in await self._database.fetch(_UNWIPED, (AT_A_TIME,)):
+            await self._wipe(n, owner, now)
+
+    async def scrub(self) -> None:
+        """Cut the log, if something was deleted since; a server looks after its own."""
+        if not self._is_due:
+            return
+        self._is_due = False
+        if not self._database.is_shared:
+            ((is_busy, *_),) = await self._database.fetch(_CUT_LOG)
+            self._is_due = bool(is_busy)
+
+    async def _wipe(self, n: int, owner: str, now: int) -> None:
+        while left := await self._database.fetch(_LEFT, (n, AT_A_TIME)):
+            names = sorted({run for _, run in left if run is not None})
+            turns = await self._turns_in(owner, names)
+            statements = await self._tombstones(turns, now)
+            statements += [(_NOTICES, (b'%"run":"' + name.encode() + b'"%',)) for name in names]
+            numbers: list[Value] = [number for number, _ in left]
+            statements.append((_BLANK.format(marks(len(numbers))), (b"", *numbers)))
+            await self._transact(statements)
+            point("conversation.deleted")
+        # What was being written down meanwhile has left words of a conversation that is gone.
+        await self._transact([(_WORDS, (n,)), (_WIPED, (n,))])
+
+    async def _turns_in(self, owner: str, names: Sequence[Value]) -> Sequence[Row]:
+        """The turns of runs that the owner has begun, with those that were made in them."""
+        if not names:
+            return ()
+        person = person_of(owner)
+        whose = "t.person IS NULL AND t.actor = ?" if person is None else "t.person = ?"
+        query = _RUNS.format(marks(len(names)), whose)
+        found = await self._database.fetch(query, (*names, owner if person is None else person))
+        runs: list[Value] = [run for (run,) in found]
+        if not runs:
+            return ()
+        return await self._database.fetch(_TURNS.format(marks(len(runs))), runs)
+
+    async def _tombstones(self, turns: Sequence[Row], now: int) -> list[Statement]:
+        numbers: list[Value] = [row[0] for row in turns]
+        if not numbers:
+            return []
+        listed = marks(len(numbers))
+        rows = await self._database.fetch(_SIZES.format(listed), numbers)
+        sizes: dict[int, int] = {turn: int(size) for turn, size in rows}
+        statements: list[Statement] = [(_CALLBACKS.format(listed), numbers)]
+        statements += [
+            (f"DELETE FROM {table} WHERE turn IN ({listed})", numbers)
+            for table in WITH_EVENTS
+            if table not in KEPT
+        ]
+        for n, digest, created, ended, _ in turns:
+            keyed = hmac_digest(self._key, bytes(digest), "sha256")
+            stone = {
+                "deleted": when(now),
+                "digest": keyed.hex(),
+                "bytes": sizes.get(n, 0),
+                "created": when(created),
+                "ended": when(ended),
+            }
+            told = write_events([Failed(Deleted.code)])
+            statements += [
+                (_JOURNAL, sealed_row(n, ACCEPTED, 0, 0, json.write(stone))),
+                (_JOURNAL, sealed_row(n, EVENTS, 0, 0, told)),
+                (_WIPE_TURN, (now, Deleted.code, keyed, n)),
+            ]
+        statements.append((_SEEN.format(listed), (Deleted.code, *numbers)))
+        return statements
+
+    async def _transact(self, statements: Sequence[Statement]) -> None:
+        """Run them; on SQLite what they delete is written over at once."""
+        self._is_due = True
+        if self._database.is_shared:
+            await self._database.transact(statements)
+            return
+        over: list[Statement] = [(_WRITTEN_OVER, ())]
+        await self._database.transact([*over, *statements, (_AS_BEFORE, ())])

@@ -1,0 +1,127 @@
+"""The statements about conversations and their messages, in what both databases understand."""
+
+# ruff: noqa: S608  the texts are put together from our own words; every value is an argument
+
+from typing import Final
+
+from carnet.stores.conversations.rows import CONVERSATION_COLUMNS, MESSAGE_COLUMNS
+from carnet.stores.turn.row import SELECT_TURN
+
+OWN: Final = "id = ? AND owner = ? AND deleted IS NULL"
+NOT_SENT: Final = "NOT EXISTS (SELECT 1 FROM message WHERE owner = ? AND client_hash = ?)"
+COUNTED: Final = (
+    "(SELECT COUNT(*) FROM conversation WHERE owner = ? AND deleted IS NULL AND archived IS NULL)"
+    " + (SELECT COUNT(*) FROM conversation"
+    " WHERE owner = ? AND deleted IS NULL AND archived IS NOT NULL)"
+)
+NEW: Final = (
+    "INSERT INTO conversation (id, owner, agent, title, cause, created, updated, answering)"
+    f" SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE {COUNTED} < ? AND {NOT_SENT}"
+)
+TAKE: Final = (
+    "UPDATE conversation SET answering = ?, updated = ?, agent = ?, archived = NULL"
+    f" WHERE {OWN} AND answering IS NULL AND size < ?"
+)
+SAY: Final = (
+    "INSERT INTO message (id, conversation, owner, parent, role, parts, metadata, state,"
+    " client_id, client_hash, digest, created)"
+    " SELECT ?, c.n, c.owner, {parent}, 'user', ?, ?, 'unanswered', ?, ?, ?, ?"
+    " FROM conversation c WHERE c.id = ? AND c.owner = ? AND c.answering = ?"
+    " ON CONFLICT DO NOTHING"
+)
+PLACE: Final = (
+    "INSERT INTO message (id, conversation, owner, parent, role, author, parts, state, run, turn,"
+    " created) SELECT ?, m.conversation, m.owner, m.n, 'assistant', ?, ?, 'unanswered', ?, ?, ?"
+    " FROM message m JOIN conversation c ON c.n = m.conversation"
+    " WHERE m.id = ? AND m.owner = ? AND m.role = 'user' AND c.answering = ?"
+    " ON CONFLICT DO NOTHING"
+)
+ANEW: Final = (
+    "UPDATE message SET state = 'unanswered', author = ?, run = ?, turn = ?, waits = 0, code = NULL"
+    " WHERE id = ? AND owner = ? AND role = 'assistant'"
+    f" AND EXISTS (SELECT 1 FROM conversation WHERE {OWN} AND answering = ?)"
+)
+ASKED: Final = (
+    "UPDATE message SET state = ? WHERE n = (SELECT parent FROM message WHERE id = ? AND owner = ?)"
+    " AND role = 'user' AND state <> 'deleted'"
+)
+HEAD: Final = (
+    "UPDATE conversation SET head = (SELECT n FROM message WHERE id = ?), size = size + ?"
+    f" WHERE {OWN} AND answering = ? AND EXISTS (SELECT 1 FROM message WHERE id = ?)"
+)
+# What another client has said at the same moment under the same id was first.
+LET_GO: Final = (
+    "UPDATE conversation SET answering = NULL WHERE id = ? AND answering = ?"
+    " AND NOT EXISTS (SELECT 1 FROM message WHERE id = ?)"
+)
+UNBORN: Final = "DELETE FROM conversation WHERE id = ? AND head IS NULL AND answering IS NULL"
+SETTLE: Final = (
+    "UPDATE conversation SET updated = ?, unread = unread + ?,"
+    " answering = CASE WHEN answering = ? THEN NULL ELSE answering END, "
+    + ", ".join(
+        f"{name} = {name} + ? - COALESCE((SELECT {name} FROM message WHERE id = ?), 0)"
+        for name in ("tokens_in", "tokens_out", "cost")
+    )
+    + " WHERE n = (SELECT conversation FROM message WHERE id = ? AND owner = ?)"
+    " AND deleted IS NULL"
+)
+ANSWERED: Final = (
+    "UPDATE message SET parts = ?, state = ?, waits = ?, code = ?, tokens_in = ?, tokens_out = ?,"
+    " cost = ?, ended = ? WHERE id = ? AND owner = ? AND state <> 'deleted'"
+)
+# What others have said who were mentioned, each after the one before.
+RELAYED: Final = (
+    "INSERT INTO message (id, conversation, owner, parent, role, author, parts, state, run, code,"
+    " created, ended) SELECT ?, m.conversation, m.owner, m.n, 'assistant', ?, ?, ?, m.run, ?, ?, ?"
+    " FROM message m WHERE m.id = ? AND m.owner = ? AND m.state <> 'deleted'"
+    " ON CONFLICT DO NOTHING"
+)
+RELAYED_HEAD: Final = (
+    "UPDATE conversation SET head = (SELECT n FROM message WHERE id = ?), size = size + ?"
+    " WHERE deleted IS NULL AND n = (SELECT conversation FROM message WHERE id = ? AND owner = ?)"
+    " AND head = (SELECT n FROM message WHERE id = ?)"
+)
+RELEASE: Final = "UPDATE conversation SET answering = NULL WHERE owner = ? AND n = ({})".format(
+    "SELECT conversation FROM message WHERE id = ? AND owner = ?"
+)
+CODE: Final = "UPDATE message SET code = ? WHERE id = ? AND owner = ? AND state <> 'deleted'"
+
+FIND: Final = f"SELECT {CONVERSATION_COLUMNS} FROM conversation c WHERE c.id = ? AND c.owner = ?"
+BOTH: Final = (
+    f"SELECT {CONVERSATION_COLUMNS}, {MESSAGE_COLUMNS} FROM message m"
+    " JOIN conversation c ON c.n = m.conversation WHERE m.id = ? AND m.owner = ?"
+)
+SENT: Final = (
+    "SELECT m.id, m.digest, m.state FROM message m WHERE m.owner = ? AND m.client_hash = ?"
+)
+FIRST: Final = (
+    f"SELECT {MESSAGE_COLUMNS} FROM message m WHERE m.conversation = ? AND m.parent = ?"
+    " AND m.role = 'assistant' ORDER BY m.n LIMIT 1"
+)
+MESSAGE: Final = f"SELECT {MESSAGE_COLUMNS} FROM message m WHERE m.id = ? AND m.conversation = ?"
+# How many there are and how long they are is known before they are read.
+BRANCH: Final = (
+    "WITH RECURSIVE path (n, parent, size, place) AS ("
+    " SELECT n, parent, LENGTH(parts), 1 FROM message WHERE n = ? AND conversation = ?"
+    " UNION ALL SELECT m.n, m.parent, LENGTH(m.parts), path.place + 1"
+    " FROM path JOIN message m ON m.n = path.parent WHERE path.place < ?)"
+    " SELECT n, size FROM path ORDER BY place"
+)
+NUMBERED: Final = f"SELECT {MESSAGE_COLUMNS} FROM message m WHERE m.n IN ({{}})"
+BESIDE: Final = (
+    "SELECT parent, id FROM message WHERE conversation = ? AND parent IN ({}) ORDER BY n"
+)
+FIRST_ONES: Final = (
+    "SELECT parent, id FROM message WHERE conversation = ? AND parent IS NULL ORDER BY n"
+)
+TURN: Final = f"{SELECT_TURN} WHERE r.id = ? AND t.turn = ? AND {{}} ORDER BY t.n DESC LIMIT 1"
+GIVEN: Final = (
+    f"SELECT c.n, c.owner, c.id, c.updated, {MESSAGE_COLUMNS} FROM conversation c"
+    " JOIN message m ON m.id = c.answering WHERE c.answering IS NOT NULL AND c.n > ?"
+    " ORDER BY c.n LIMIT ?"
+)
+WAITING: Final = (
+    f"SELECT m.n, c.owner, c.id, c.updated, {MESSAGE_COLUMNS} FROM message m"
+    " JOIN conversation c ON c.n = m.conversation WHERE m.waits = 1 AND m.n > ?"
+    " ORDER BY m.n LIMIT ?"
+)

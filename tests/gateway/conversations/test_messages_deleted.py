@@ -1,0 +1,62 @@
+"""A conversation that is deleted leaves no word behind, on each store (R27)."""
+
+from carnet.testing.wait import until
+from tests.faults.stores import number, rows, stored
+from tests.gateway.conversations.scene import Person, read_until
+
+
+def holds(alice: Person, word: str) -> bool:
+    """Whether a word is anywhere in what the gateway keeps."""
+    files = [file for file in (alice.home.folder / "var").rglob("*") if file.is_file()]
+    found = any(word.encode() in file.read_bytes() for file in files)
+    return found or word.encode() in stored(alice.home)
+
+
+def test_after_a_delete_no_word_of_it_is_left(alice: Person) -> None:
+    word = f"canary{alice.token[-10:].replace('-', 'x').replace('_', 'y').lower()}"
+    said = alice.say(word, client_message_id=f"id-{word[:8]}", metadata={"client": word})
+    alice.say(f"more {word} " * 2000, said.conversation)
+    asked = alice.say(f"fetch {word}", said.conversation, agent="asks")
+    assert asked.end["finish_reason"] == "approval_required"
+    alice.send("PATCH", f"/conversations/{said.conversation}", {"title": f"of {word}"})
+    assert holds(alice, word)
+    run = alice.get(f"/conversations/{said.conversation}").json["messages"][-2]["run"]
+    before = alice.get("/ledger").json
+    gone = alice.send("DELETE", f"/conversations/{said.conversation}")
+    assert (gone.status, gone.json["deleted"]) == (200, said.conversation)
+    until(lambda: not holds(alice, word))
+    assert alice.get("/ledger").json == before
+    assert alice.home.try_carnet("ledger", "verify").returncode == 0
+    for reply in (
+        alice.get(f"/conversations/{said.conversation}"),
+        alice.say("x", said.conversation).reply,
+        alice.say(word, client_message_id=f"id-{word[:8]}", metadata={"client": word}).reply,
+        alice.send("DELETE", f"/conversations/{said.conversation}"),
+    ):
+        assert (reply.status, reply.code) == (410, "deleted")
+    assert alice.get("/conversations").json["conversations"] == []
+    assert alice.get(f"/runs/{run}").status == 200
+    assert number(alice.home, "SELECT COUNT(*) FROM message_word WHERE word = ?", word) == 0
+
+
+def test_a_repeat_of_a_deleted_turn_is_told_so_and_not_run(alice: Person) -> None:
+    said = alice.say("once more")
+    answer = alice.get(f"/conversations/{said.conversation}").json["messages"][0]
+    ran = alice.ran("once more")
+    ((turn,),) = rows(alice.home, "SELECT turn FROM message WHERE id = ?", answer["id"])
+    alice.send("DELETE", f"/conversations/{said.conversation}")
+    ids = [("x-tangle-runid", answer["run"]), ("x-tangle-turnid", turn)]
+    for stream in (False, True):
+        reply = alice.home.chat("once more", "echo", token=alice.token, headers=ids, stream=stream)
+        assert (reply.status, reply.code) == (410, "deleted")
+    assert alice.ran("once more") == ran
+
+
+def test_what_runs_is_stopped_before_it_is_deleted(alice: Person) -> None:
+    stream = alice.saying("deleted while", agent="slow")
+    read_until(stream, b"half")
+    (listed,) = alice.get("/conversations").json["conversations"]
+    gone = alice.send("DELETE", f"/conversations/{listed['id']}")
+    assert gone.status == 200, gone.body
+    assert b"event: error" in b"".join(stream)
+    until(lambda: not holds(alice, "deleted while"))

@@ -1,0 +1,58 @@
+"""Handles that a message begins with, and mentions in an answer, on each store (R37)."""
+
+from tests.gateway.conversations.scene import Person
+
+
+def test_a_handle_that_a_message_begins_with_chooses_the_agent(alice: Person) -> None:
+    said = alice.say("@critic judge this")
+    assert said.text == "weak: @critic judge this"
+    whole = alice.say("@critic@acme.example: and that", said.conversation)
+    assert whole.text == "weak: @critic@acme.example: and that"
+    follows = alice.say("and more", said.conversation)  # it goes on with who was asked last
+    assert follows.text == "weak: and more"
+    other = alice.say("@nobody hello")
+    assert other.text == "You said: @nobody hello"
+    mail = alice.say("write to bob@example.org")
+    assert mail.text == "You said: write to bob@example.org"
+
+
+def test_several_handles_go_to_the_orchestrator(alice: Person) -> None:
+    said = alice.say("@critic @echo a plan")
+    assert said.text.startswith("Let us hear @critic about @critic @echo a plan.")
+
+
+def test_a_mention_in_an_answer_is_relayed_as_a_message_of_its_own(alice: Person) -> None:
+    said = alice.say("a plan", agent="chair", client_message_id="c1")
+    assert said.events == ["text-delta", "relay", "text-delta", "done"]
+    relay = said.frames[1].data
+    assert (relay["author"], relay["code"]) == ("critic", None)
+    assert relay["message_id"] == f"{said.message}.1"
+    repeated = alice.say("a plan", agent="chair", client_message_id="c1")
+    assert (repeated.events, repeated.text) == (said.events, said.text)
+    reply = alice.get(f"/conversations/{said.conversation}").json
+    relayed, answer, asked = reply["messages"]
+    assert (relayed["author"], relayed["id"]) == ("critic", relay["message_id"])
+    assert relayed["content"] == "weak: chair says: Let us hear @critic about a plan."
+    assert (answer["author"], answer["content"]) == (
+        "chair",
+        "Let us hear @critic about a plan.",
+    )
+    assert (asked["state"], reply["size"]) == ("whole", 3)
+    run = alice.get(f"/runs/{answer['run']}").json
+    depths = {turn["agent"]: turn["depth"] for turn in _turns(run)}
+    assert depths == {"chair": 0, "critic": 1}
+    recalled = alice.say("so?", said.conversation, agent="recall")
+    assert "assistant: critic said: weak: chair says:" in recalled.text
+    again = alice.ask(f"/conversations/{said.conversation}/regenerate", {"message": said.message})
+    assert again.events == said.events
+
+
+def _turns(run: dict[str, object]) -> list[dict[str, object]]:
+    """All turns of a run, as its page shows them: each with those made in it."""
+    found: list[dict[str, object]] = []
+    waiting = list(run["turns"])  # type: ignore[call-overload]
+    while waiting:
+        turn = waiting.pop()
+        found.append(turn)
+        waiting += turn.get("children", [])
+    return found
