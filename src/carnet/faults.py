@@ -46,6 +46,8 @@ POINTS = frozenset(
         "step.begin",
         "step.done",
         "step.kept",
+        "memory.begin",
+        "memory.kept",
         "dialogue.before_keep",
         "dialogue.kept",
         "outbox.leased",

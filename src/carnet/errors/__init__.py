@@ -21,12 +21,14 @@
     │   ├── where            AgentNotFound  PeerUnknown  PeerAgentNotFound  RunNotFound
     │   │                    PersonNotFound  TaskNotFound  DeliveryNotFound
     │   │                    RouteNotFound  MethodNotAllowed  InterruptNotFound  RuleNotFound
+    │   │                    MemoryFileNotFound
     │   ├── chain            DepthExceeded  ChainFinal  RunCallsExceeded  LoopDetected
     │   ├── money            PaymentRequired  SpendingLimitReached  BillUnpaid  PayerRefused
     │   ├── forwarding       ForwardingNotAllowed  PeerNotListed
     │   ├── turns            IdempotencyMismatch  InProgress  DefinitionChanged  Cancelled
     │   │                    InterruptExpired  PolicyStateInvalid  Declined
     │   │                    AnsweredOtherwise  AnswerForbidden  PersonExists
+    │   ├── memory           MemoryChanged  MemoryFull  PersonRequired
     │   ├── waits            InputRequired  ApprovalRequired  ConsentRequired
     │   │                    SignInRequired  PaymentWanted  WaitRequired  RecoveryRequired
     │   ├── policies         LegalRestriction  PolicyForbidden

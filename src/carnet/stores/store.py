@@ -30,6 +30,7 @@ from carnet.stores.ledger.differences import Difference, differences
 from carnet.stores.ledger.payments import StoredPayments
 from carnet.stores.ledger.settlements import Settlements
 from carnet.stores.ledger.verification import Progress, Verified, verify
+from carnet.stores.memory.files import StoredMemory
 from carnet.stores.outbox import StoredOutbox
 from carnet.stores.secrets.seal import WordSeal, derive
 from carnet.stores.secrets.secrets_file import Keys
@@ -123,6 +124,7 @@ class Store:
         self.revocations: Final = Revocations(trust, database, clock, self.expiry)
         self.steps: Final = StoredSteps(database)
         self.word_seal: Final = WordSeal(secrets.seal)
+        self.memory: Final = StoredMemory(database)
         self.outbox: Final = StoredOutbox(database)
         self.records: Final = StoredRecords(database, search_rows, waiting, self.people)
         self.payments: Final = StoredPayments(database, search_rows)

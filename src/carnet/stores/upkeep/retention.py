@@ -172,7 +172,7 @@ def _locked(database: Database, runs: Sequence[int]) -> Statement:
 
 
 async def _forget_the_rest(database: Database, *, now: int, cutoff: int) -> int:
-    """Rates that have run out, ended tokens, and sessions and delegations that have expired.
+    """Rates that have run out, ended tokens, expired sessions and delegations, erased memory.
 
     A forwardable token is kept: it could come back. How many tokens.
     """
@@ -183,6 +183,12 @@ async def _forget_the_rest(database: Database, *, now: int, cutoff: int) -> int:
             ("DELETE FROM token WHERE revoked < ? AND forwardable = 0", (cutoff,)),
             ("DELETE FROM session WHERE until < ?", (cutoff,)),
             ("DELETE FROM delegation WHERE until < ?", (cutoff,)),
+            # Of what was erased the line that says so; of who has ended the names of her files too.
+            ("DELETE FROM memory_version WHERE erased < ?", (cutoff,)),
+            (
+                "DELETE FROM memory WHERE person IN (SELECT n FROM person WHERE ended < ?)",
+                (cutoff,),
+            ),
         ]
     )
     return gone[2]

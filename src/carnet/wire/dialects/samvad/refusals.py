@@ -52,7 +52,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.MalformedCallerContext, errors.ChainMismatch, errors.TravelDocumentInvalid),
         *(errors.UnsupportedProtocolVersion, errors.MalformedRequest),
         errors.IdempotencyMismatch,  # a span that was used before, for something else
-        errors.PersonExists,
+        *(errors.PersonExists, errors.MemoryChanged, errors.MemoryFull),
         errors.UsageInvalid,
     ),
     errors.PolicyStateInvalid: (409, SCHEMA_INVALID),
@@ -93,6 +93,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.LegalRestriction: (451, AUTH_FAILED),
     errors.PolicyForbidden: (403, AUTH_FAILED),
     errors.AnswerForbidden: (403, AUTH_FAILED),
+    errors.PersonRequired: (403, AUTH_FAILED),
     **_with_status(REPLAY_DETECTED, errors.NonceReplayed, errors.TimestampOutOfWindow),  # R11
     **_with_status(INJECTION_DETECTED, errors.InjectionDetected),
     **_with_status(
@@ -100,8 +101,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.SkillNotFound, errors.AgentNotFound, errors.PeerUnknown),
         *(errors.PeerAgentNotFound, errors.RunNotFound, errors.RouteNotFound),
         *(errors.TaskNotFound, errors.DeliveryNotFound, errors.InterruptNotFound),
-        errors.RuleNotFound,
-        errors.PersonNotFound,
+        *(errors.RuleNotFound, errors.PersonNotFound, errors.MemoryFileNotFound),
     ),
     **_with_status(
         DELEGATION_EXCEEDED,  # final, as our own words for these are
