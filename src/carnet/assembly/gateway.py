@@ -22,6 +22,7 @@ from carnet.assembly.pages import (
     documents,
 )
 from carnet.assembly.stamps import known_stamps
+from carnet.assembly.store import bound
 from carnet.config import Limits, Settings
 from carnet.core.people.address import Identities
 from carnet.errors import CarnetError
@@ -101,7 +102,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
         """
         settings, limits = self.settings, self.settings.limits
         self.store.take(peers, keys, wait_hours=settings.inbox.expires)
-        self.store.bound_waiting(limits.waiting_per_caller)
+        bound(self.store, settings, self.store.memory.bounds.starter)
         self.store.revocations.listen(self.runs.stop_ended)
         most, each = limits.tasks, limits.tasks_per_agent
         self.backend.worker.take(self.backend.router, most=most, per_agent=each)
@@ -246,6 +247,7 @@ def _parts(
         steps=store.steps,
         progress=progress_writer,
         people=store.people,
+        memory=store.memory,
         models=LazyModels(settings, elsewhere.client.http, elsewhere.client.ids),
         streams=streams,
     )

@@ -4,16 +4,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from carnet.assembly.agents.loop import ENGINE
 from carnet.assembly.endpoints import Backend
 from carnet.config import Settings
 from carnet.gateway.approvals import ROUTES as APPROVALS
 from carnet.gateway.approvals import Approvals
 from carnet.gateway.cancellation.endpoint import ROUTES as CANCELLATION
 from carnet.gateway.cancellation.endpoint import CancelEndpoint
+from carnet.gateway.loops.turn_memory import ROUTES as TURN_MEMORY
+from carnet.gateway.loops.turn_memory import TurnMemoryPages
 from carnet.gateway.operations import Operations
 from carnet.gateway.people.forms import SCHEMAS
 from carnet.gateway.people.ledger import ROUTES as LEDGER
 from carnet.gateway.people.ledger import Holdings, LedgerPages
+from carnet.gateway.people.memory import ROUTES as MEMORY
+from carnet.gateway.people.memory import SCHEMAS as MEMORY_SCHEMAS
+from carnet.gateway.people.memory import MemoryPages
 from carnet.gateway.people.people import ROUTES as PEOPLE
 from carnet.gateway.people.people import PeoplePages
 from carnet.gateway.published import Published
@@ -22,6 +28,7 @@ from carnet.gateway.runs import Runs
 from carnet.gateway.well_known import ENDED_ROUTES, EndedPage, WellKnownPage
 from carnet.gateway.well_known import ROUTES as WELL_KNOWN
 from carnet.guards.caller.owner import Owners
+from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.http.exchange import Access, RouteTable, Row, offered
 from carnet.http.openapi import describe
 from carnet.ports.world.clock import Clock, Ids
@@ -142,11 +149,22 @@ def build_pages(
         reread=store.reread,
     )
     return [
+        *_memory(settings, store, backend, clock),
         *offered(WELL_KNOWN, well_known),
         *offered(ENDED_ROUTES, ended),
         *offered(APPROVALS, approvals),
         *offered(PEOPLE, people),
     ]
+
+
+def _memory(settings: Settings, store: Store, backend: Backend, clock: Clock) -> list[Row]:
+    """What agents keep for people, for those and for loops elsewhere."""
+    keeping = {name for name, agent in settings.agents.items() if agent.kind == ENGINE}
+    pages = MemoryPages(store.memory, clock, lambda: keeping)
+    domain = settings.gateway.domain
+    bearers = TurnBearers(store.keys, clock, store.look_again, domain=domain)
+    loops = TurnMemoryPages(bearers, backend.streams)
+    return [*offered(MEMORY, pages), *offered(TURN_MEMORY, loops)]
 
 
 def description(
@@ -170,6 +188,8 @@ def documents() -> dict[str, dict[str, Any]]:
 
 
 def _schemas(dialects: Sequence[Dialect]) -> dict[str, Any]:
-    return SCHEMAS | {
-        name: shape for dialect in dialects for name, shape in dialect.schemas.items()
-    }
+    return (
+        SCHEMAS
+        | MEMORY_SCHEMAS
+        | {name: shape for dialect in dialects for name, shape in dialect.schemas.items()}
+    )

@@ -33,6 +33,7 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
             *("sender_calls_per_minute", "agent_calls_per_minute", "sender_tokens_per_day"),
             *("run_calls", "tasks", "tasks_per_agent", "tasks_per_sender", "queue"),
             *("queue_seconds", "retries", "waiting_per_caller"),
+            *("memory_files", "memory_bytes", "memory_versions"),
         }
     ),
     "agents": frozenset({ALL}),
@@ -51,6 +52,7 @@ NEEDS_RESTART: Final[Mapping[str, frozenset[str]]] = {
     "engine": frozenset(
         {
             *("listen", "serve", "model", "max_iterations", "max_tokens", "tools", "ask_before"),
+            *("memory_approval", "memory_starter"),
         }
     ),
 }

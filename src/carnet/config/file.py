@@ -36,7 +36,7 @@ from carnet.config.settings import (
     local_url,
 )
 from carnet.config.sources import Sources, dotted, nearest
-from carnet.config.tools import FIND_TOOLS, OF_WAYS, TOOL_NAME, WAYS, ToolSettings
+from carnet.config.tools import BUILT_IN, FIND_TOOLS, OF_WAYS, TOOL_NAME, WAYS, ToolSettings
 from carnet.core.people.address import check_domain, check_local
 from carnet.errors import AddressInvalid, ConfigInvalid
 
@@ -312,7 +312,7 @@ def _check_tools(
     sources: Sources, engine: EngineSettings, agents: Mapping[str, AgentSettings]
 ) -> None:
     """Refuse names of tools that there are not; one whose section is wrong is there."""
-    tools = sources.names("tools")
+    tools = [*sources.names("tools"), *BUILT_IN]
     sources.part(partial(_check_named, sources, ("engine", "tools"), engine.tools, tools))
     for name, agent in agents.items():
         path = ("agents", name, "tools")
@@ -324,5 +324,5 @@ def _check_named(
 ) -> None:
     for name in named:
         if ":" not in name and not name.startswith("@") and name not in tools:
-            hint = nearest(name, tools) if tools else "Write a section [tools.NAME]."
+            hint = nearest(name, tools)
             sources.refuse(path, f"'{name}' is none of [tools]. {hint}")

@@ -15,6 +15,9 @@ from carnet.errors import AddressInvalid
 TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)  # as models' interfaces have it
 WAYS: Final = ("target", "command", "mcp", "mcp_url", "agent")  # a tool has one of them
 FIND_TOOLS: Final = "find_tools"  # what the loop itself calls one
+MEMORY: Final = "memory"  # all of the next, in one word
+MEMORY_TOOLS: Final = ("read_file", "list_files", "search_files", "write_file")
+BUILT_IN: Final = (MEMORY, *MEMORY_TOOLS)  # named without a section; a section comes first
 _SERVERS: Final = ("mcp", "mcp_url")
 OF_WAYS: Final = {  # keys that only some of them have
     "description": ("command", "agent"),
@@ -33,7 +36,7 @@ PARAMETER_TYPES: Final = ("string", "integer", "number", "boolean")
 
 
 def tool_names() -> ValueReader:
-    """Names of `[tools]`, functions as `module:function`, and agents as `@name@domain`."""
+    """Names of `[tools]` or of ours, functions as `module:function`, agents as `@name@domain`."""
 
     def check(value: str) -> str:
         if value.startswith("@"):

@@ -108,6 +108,7 @@ class _LoopRun:
             seal=seal,
             calls=turn.calls,
             is_final=turn.is_final,
+            memory=turn.memory,
         )
         self._tools = ToolRun(toolbox, tool_turn, self._sink)
         self._messages: list[Message] = []

@@ -29,6 +29,7 @@ from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.steps import Progress, Steps
 from carnet.ports.engine.loop import Engine
 from carnet.ports.engine.model import LanguageModel
+from carnet.ports.memory.memory import Memories
 from carnet.ports.trust.people import People
 from carnet.ports.trust.schemas import Schemas
 from carnet.runtime.agents.engine import EngineAgent
@@ -39,6 +40,7 @@ from carnet.runtime.dialogue.hosted import ConversationAgent, HostedConversation
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.samvad_request import Recipient
 from carnet.runtime.peers.signing import Stamping
+from carnet.runtime.tools.memory import MemoryOfCalls
 from carnet.runtime.visit.loop_visit import CallsOut
 from carnet.runtime.visit.means import VisitMeans
 from carnet.wire.dialects.openai import COMPLETIONS, MODEL
@@ -56,6 +58,7 @@ class Parts(Struct, frozen=True, kw_only=True, eq=False):
     steps: Steps
     progress: Progress
     people: People | None = None  # whose names an agent loop is given
+    memory: Memories | None = None  # what it keeps for them
     streams: OpenStreams  # of loops elsewhere, that are being asked
     models: Mapping[str, LanguageModel] = {}  # that our own may ask
     servers: ToolServers = field(default_factory=ToolServers)  # that agent loops use tools of
@@ -214,6 +217,7 @@ def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
         passing=passing,
         steps=parts.steps,
         people=parts.people,
+        memory=None if parts.memory is None else MemoryOfCalls(parts.memory, name, client.clock),
     )
     return Built(agent=answering, is_detached=True, removes=passing.removed)
 

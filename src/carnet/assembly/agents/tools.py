@@ -17,7 +17,9 @@ from msgspec.structs import replace
 
 from carnet.assembly.agents.functions import load
 from carnet.config import Settings, ToolSettings, resolve_secret
+from carnet.config.tools import MEMORY, MEMORY_TOOLS
 from carnet.core.messages.parameters import Tool
+from carnet.engine.tools.memory import memory_tool
 from carnet.errors import ConfigInvalid
 from carnet.ports.engine.tools import DEFAULT_SECONDS, LoopTool, ToolSource, ToolUse
 from carnet.ports.world.http_client import HttpClient
@@ -73,7 +75,7 @@ def build_tools(
     ask_before = frozenset(settings.engine.ask_before)
     parts = ToolParts(settings=settings, http=http, servers=servers, ask_before=ask_before)
     given = named or NamedTools(settings.engine.tools, "engine.tools")
-    wanted, key = given.names, given.key
+    wanted, key = _spelled(settings, given.names), given.key
     built = [_built(parts, name, key) for name in wanted]
     tools = tuple([each for each in built if isinstance(each, LoopTool)])
     names = [tool.definition.name for tool in tools]
@@ -81,6 +83,14 @@ def build_tools(
         raise ConfigInvalid(key=key, reason="names two tools alike; a model tells them by name")
     _check_asked(settings, ask_before, names)
     return LoopTools(tools, tuple([each for each in built if not isinstance(each, LoopTool)]))
+
+
+def _spelled(settings: Settings, names: Sequence[str]) -> list[str]:
+    """The names that are asked for; `memory` stands for all of its tools."""
+    is_ours = MEMORY not in settings.tools
+    return [
+        each for name in names for each in (MEMORY_TOOLS if is_ours and name == MEMORY else (name,))
+    ]
 
 
 def _check_asked(settings: Settings, ask_before: frozenset[str], names: Sequence[str]) -> None:
@@ -99,6 +109,8 @@ def _built(parts: ToolParts, name: str, key: str) -> LoopTool | ToolSource:
     if ":" in name:
         return _asked(parts, LoopTool(**_function(parts, name, key)))
     tool = parts.settings.tools.get(name)
+    if tool is None and name in MEMORY_TOOLS:
+        return _asked(parts, memory_tool(name, parts.settings.engine.memory_approval))
     if tool is None:  # read again: what names it needs a restart, and it does not
         raise ConfigInvalid(key=key, reason=f"'{name}' is none of [tools] any more")
     return BUILDERS[tool.way](parts, name, tool)

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 MOST_WORDS: Final = 16  # of one question
-MOST_QUESTION: Final = 400  # characters of it
+MOST_QUESTION: Final = 250  # characters of it
 MOST_HITS: Final = 50
 MOST_LINE: Final = 240  # characters of a line that are shown
 MOST_SHOWN_LINES: Final = 40  # of a change, removed and added each

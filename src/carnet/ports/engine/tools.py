@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from carnet.core.messages.parameters import Tool
 from carnet.ports.engine.calls import AgentCalls
+from carnet.ports.memory.memory import TurnMemory
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 
 Approval = Literal["never", "always", "write"]
@@ -35,6 +36,7 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     correlation: str  # the name of the request
     place: int = 0  # of the call among all of its turn
     calls: AgentCalls | None = None  # other agents, for a tool that asks one
+    memory: TurnMemory | None = None  # of whom it is used for, for a tool that needs it
 
 
 class UseTool(Protocol):
@@ -57,6 +59,8 @@ class LoopTool(Struct, frozen=True, kw_only=True, eq=False):
     hidden: frozenset[str] = frozenset()  # arguments that are shown to nobody
     is_always_sent: bool = True  # else a model finds it when it looks for it
     calls_agent: bool = False  # it asks another agent: not where no hop is left
+    needs_memory: bool = False  # that of a person: not where a machine calls
+    preview: UseTool | None = None  # what would come of a use, as text for whoever approves it
 
     @property
     def needs_approval(self) -> bool:

@@ -23,7 +23,7 @@ STARTER: Final = """\
 These are your notes about the person you work for. You read them, and she does too.
 
 - Read this file first. It says what else there is and how she wants things done.
-- Keep what will matter again: preferences, names, decisions, where things stand. Not what is secret.
+- Keep what will matter again: preferences, names, decisions, where things stand. No secrets.
 - Write one file for each subject, and name it here in a line.
 """
 

@@ -25,6 +25,7 @@ from carnet.core.people.permissions import both
 from carnet.errors import CarnetError
 from carnet.ports.calls.steps import Steps
 from carnet.ports.engine.loop import Engine, LoopTurn
+from carnet.ports.memory.memory import TurnMemory
 from carnet.ports.trust.people import People
 from carnet.runtime.visit.loop_visit import CallsOut, LoopVisit
 from carnet.runtime.visit.steps import KeptSteps
@@ -55,13 +56,15 @@ class EngineAgent:
         passing: Passing,
         steps: Steps | None,
         people: People | None = None,
+        memory: Callable[[Call], TurnMemory | None] | None = None,
     ) -> None:
         """`system` is said first; `passing` is what of callers' messages passes after it.
 
         `calls` are those it makes itself; `name` is its own, for a loop that answers several.
-        `people` knows the names of those for whom it acts.
+        `people` knows the names of those for whom it acts, `memory` what it keeps for them.
         """
         self._people = people
+        self._memory = memory
         self._engine = engine
         self._calls = calls
         self._name = name
@@ -85,6 +88,7 @@ class EngineAgent:
             agent=self._name,
             calls=visit,
             is_final=visit.is_final,
+            memory=None if self._memory is None else self._memory(call),
         )
         try:
             end = await self._engine(turn, out)

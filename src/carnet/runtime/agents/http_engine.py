@@ -80,10 +80,13 @@ class OpenStreams:
 
     def find(self, id: str, turn: str, agent: str, /) -> AgentCalls | None:
         """What calls for a turn that is open."""
+        found = self.turn(id, turn, agent)
+        return None if found is None else found.calls
+
+    def turn(self, id: str, turn: str, agent: str, /) -> LoopTurn | None:
+        """A turn that is open."""
         found = self._turns.get(id)
-        if found is None or (found.name, found.agent) != (turn, agent):
-            return None
-        return found.calls
+        return found if found is not None and (found.name, found.agent) == (turn, agent) else None
 
 
 class HttpEngine:

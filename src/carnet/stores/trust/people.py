@@ -65,6 +65,15 @@ _BELOW: Final = (
     f" WHERE person = ? OR token IN ({_TOKENS})"
     " UNION SELECT d.n FROM delegation d JOIN below b ON d.parent = b.n) SELECT n FROM below"
 )
+# Nobody could read it any more, so nothing is left of it.
+_END_MEMORY: Final = (
+    "UPDATE memory_version SET data = NULL, size = 0, erased = ? WHERE erased IS NULL"
+    " AND memory IN (SELECT n FROM memory WHERE person = ?)"
+)
+_MEMORY: Final = (
+    "SELECT m.agent || '/' || m.path FROM memory m WHERE EXISTS (SELECT 1 FROM memory_version v"
+    " WHERE v.memory = m.n AND v.erased {}) AND m.person = ? ORDER BY m.n"
+)
 # What ends: how, and how it is looked for. The first argument is when, the others are whose.
 _ENDINGS: Final[tuple[tuple[str, str, str], ...]] = (
     (
@@ -102,13 +111,7 @@ _ENDINGS: Final[tuple[tuple[str, str, str], ...]] = (
         "UPDATE hook SET paused = ? WHERE paused IS NULL AND person = ?",
         "SELECT name FROM hook WHERE paused {} AND person = ? ORDER BY n",
     ),
-    (  # nobody could read it any more, so nothing is left of it
-        "memory",
-        "UPDATE memory_version SET data = NULL, size = 0, erased = ? WHERE erased IS NULL"
-        " AND memory IN (SELECT n FROM memory WHERE person = ?)",
-        "SELECT m.agent || '/' || m.path FROM memory m WHERE EXISTS (SELECT 1 FROM memory_version v"
-        " WHERE v.memory = m.n AND v.erased {}) AND m.person = ? ORDER BY m.n",
-    ),
+    ("memory", _END_MEMORY, _MEMORY),
 )
 _FORGET_ADDRESSES: Final = "DELETE FROM address WHERE person = ?"
 _GOES_ON: Final = (
