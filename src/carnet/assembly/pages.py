@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from carnet.assembly.agents.loop import ENGINE
 from carnet.assembly.endpoints import Backend
 from carnet.config import Settings
 from carnet.gateway.approvals import ROUTES as APPROVALS
@@ -19,7 +18,7 @@ from carnet.gateway.people.ledger import ROUTES as LEDGER
 from carnet.gateway.people.ledger import Holdings, LedgerPages
 from carnet.gateway.people.memory import ROUTES as MEMORY
 from carnet.gateway.people.memory import SCHEMAS as MEMORY_SCHEMAS
-from carnet.gateway.people.memory import MemoryPages
+from carnet.gateway.people.memory import OwnMemoryPages
 from carnet.gateway.people.people import ROUTES as PEOPLE
 from carnet.gateway.people.people import PeoplePages
 from carnet.gateway.published import Published
@@ -159,8 +158,7 @@ def build_pages(
 
 def _memory(settings: Settings, store: Store, backend: Backend, clock: Clock) -> list[Row]:
     """What agents keep for people, for those and for loops elsewhere."""
-    keeping = {name for name, agent in settings.agents.items() if agent.kind == ENGINE}
-    pages = MemoryPages(store.memory, clock, lambda: keeping)
+    pages = OwnMemoryPages(store.memory, clock, lambda: settings.agents)
     domain = settings.gateway.domain
     bearers = TurnBearers(store.keys, clock, store.look_again, domain=domain)
     loops = TurnMemoryPages(bearers, backend.streams)

@@ -25,6 +25,7 @@ from carnet.cli.failures import (
     exit_code,
 )
 from carnet.cli.invocation import WHOLE, Format, Group, Invocation, in_line, to_json
+from carnet.cli.memory import memory
 from carnet.cli.operate import backup, operate, reload
 from carnet.cli.see import (
     conform,
@@ -45,7 +46,7 @@ from carnet.version import __version__
 
 GROUPS: dict[str, tuple[click.Command, ...]] = {
     "start": (start.init, start.serve, start.engine, model.model, start.doctor),
-    "call": (call.call, conversation.conversation, inbox.inbox),
+    "call": (call.call, conversation.conversation, inbox.inbox, memory.memory),
     "see": (runs.runs, runs.run, runs.tail, explain.explain),
     "trust": (people.people, tokens.tokens, keys.keys, peers.peers, tokens.agents),
     "money": (ledger.ledger,),

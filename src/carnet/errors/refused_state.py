@@ -270,4 +270,4 @@ class PersonRequired(Refused, code="person_required"):
     """Memory belongs to people. The token is one of a machine, which has none."""
 
     template = "Memory belongs to a person, and this token is a machine's."
-    hint = "Use a token of a person: carnet tokens create NAME --person PERSON"
+    hint = "Show a token of a person (--as @FILE): carnet tokens create NAME --person PERSON"

@@ -118,9 +118,9 @@ async def test_what_is_no_path_or_no_text_is_an_error_for_the_model(
 async def test_a_write_that_is_refused_is_told_to_the_model_and_a_fault_ends_the_turn() -> None:
     memory = Files()
     memory.fails = MemoryFull(limit=5, what="files")
-    told = await result("write_file", memory, path="b.md", content="x")
-    assert told.status == "error"
-    assert told.output.startswith("This memory holds no more than 5 files. Shorten or delete")
+    shown = await result("write_file", memory, path="b.md", content="x")
+    assert shown.status == "error"
+    assert shown.output.startswith("This memory holds no more than 5 files. Shorten or delete")
     memory.fails = StorageUnavailable("down")
     scene = used("write_file", path="b.md", content="x")
     assert isinstance(await scene.failed(actor=ALICE, memory=memory), StorageUnavailable)

@@ -73,7 +73,7 @@ class Owner(Scene):
     def place(path: str) -> str:
         return f"/memory/assistant/{quote(path, safe='')}"
 
-    def told(self) -> str:
+    def shown(self) -> str:
         """What the model was told that a tool gave."""
         (message,) = [
             each for each in self.model.asked[-1].body["messages"] if each["role"] == "tool"
@@ -120,16 +120,16 @@ def test_an_agent_reads_the_file_that_it_was_told_to(owner: Owner) -> None:
     )
     names = [tool["function"]["name"] for tool in owner.model.asked[0].body["tools"]]
     assert names == ["read_file", "list_files", "search_files", "write_file"]
-    assert owner.told().endswith(STARTER)
+    assert owner.shown().endswith(STARTER)
     owner.put("/finances/AGENT.md", "# Finances\nBudget goal: 100")
     uses(owner, "search_files", query="GOAL")
     owner.run += "b"
     owner.ask()
-    assert owner.told().endswith("\n/finances/AGENT.md:2: Budget goal: 100")
+    assert owner.shown().endswith("\n/finances/AGENT.md:2: Budget goal: 100")
     uses(owner, "list_files", path="/finances")
     owner.run += "c"
     owner.ask()
-    assert owner.told().endswith("\n/finances/AGENT.md (27 bytes)")
+    assert owner.shown().endswith("\n/finances/AGENT.md (27 bytes)")
 
 
 def test_a_write_waits_for_its_person_who_sees_what_changes_and_may_change_it(
@@ -169,7 +169,7 @@ def test_what_is_no_path_or_no_room_is_told_to_the_model(owner: Owner) -> None:
         uses(owner, "read_file", path=path)
         owner.run += "x"
         assert owner.ask().text == "So."
-        assert "is no path" in owner.told()
+        assert "is no path" in owner.shown()
 
 
 def test_a_machine_and_who_may_not_have_no_memory(home: tuple[Organisation, Model]) -> None:

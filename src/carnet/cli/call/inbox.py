@@ -1,7 +1,6 @@
 """`carnet inbox`: what agents wait for an answer to, and the answer."""
 
 import json
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,9 +17,9 @@ from carnet.cli.invocation import (
 from carnet.errors import UsageInvalid
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Callable
 
-    Ask = Callable[..., Awaitable[dict[str, Any]]]  # a method, a path, and what is sent
+    from carnet.cli.reach.question import Ask
 
 MOST = 200
 BEGINS = "int_"  # how ids of questions begin
@@ -111,7 +110,9 @@ def show(invocation: Invocation, name: str, token: str | None) -> None:
 
 
 async def _show(invocation: Invocation, name: str, token: str | None) -> dict[str, Any]:
-    async with _asking(invocation, token) as ask:
+    from carnet.cli.reach.question import asking
+
+    async with asking(invocation, token) as ask:
         return await _find(ask, name)
 
 
@@ -261,8 +262,9 @@ async def _send(
     invocation: Invocation, name: str, answer: dict[str, Any], token: str | None
 ) -> dict[str, Any]:
     from carnet.cli.call.answers import check
+    from carnet.cli.reach.question import asking
 
-    async with _asking(invocation, token) as ask:
+    async with asking(invocation, token) as ask:
         question = await _find(ask, name)
         check(question, answer, token)
         return await ask("POST", _path(question["id"]), answer)
@@ -294,30 +296,10 @@ async def _ask(
     content: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Ask the gateway once."""
-    async with _asking(invocation, token) as ask:
+    from carnet.cli.reach.question import asking
+
+    async with asking(invocation, token) as ask:
         return await ask(method, path, content)
-
-
-@asynccontextmanager
-async def _asking(invocation: Invocation, token: str | None) -> "AsyncIterator[Ask]":
-    """What asks the gateway of this configuration, with one token."""
-    from msgspec.structs import replace
-
-    from carnet.cli.reach import gateway
-
-    async with gateway.open_http() as http, gateway.reached(invocation, http, token) as (place, by):
-
-        async def ask(
-            method: str, path: str, content: dict[str, Any] | None = None
-        ) -> dict[str, Any]:
-            request = gateway.request_to(place, method, path, by)
-            if content is not None:
-                headers = {**request.headers, "content-type": "application/json"}
-                request = replace(request, body=json.dumps(content).encode(), headers=headers)
-            async with gateway.sending(http, request, token_is_new=by.is_new) as reply:
-                return gateway.decode(await reply.read())
-
-        yield ask
 
 
 def _path(name: str) -> str:

@@ -67,7 +67,7 @@ class MemoryContent(Struct, frozen=True, forbid_unknown_fields=True):
 _content: Final = msgspec.json.Decoder(MemoryContent)
 
 
-class MemoryPages:
+class OwnMemoryPages:
     """The memory of whoever asks."""
 
     def __init__(
@@ -250,7 +250,7 @@ ROUTES = (
     Row(
         method="GET",
         path="/memory",
-        endpoint=MemoryPages.folders,
+        endpoint=OwnMemoryPages.folders,
         permission="memory:read",
         summary="The agents that keep something for whoever asks",
         answer="Page",
@@ -258,7 +258,7 @@ ROUTES = (
     Row(
         method="GET",
         path="/memory/{agent}",
-        endpoint=MemoryPages.list,
+        endpoint=OwnMemoryPages.list,
         permission="memory:read",
         summary="What one of them keeps: its files, with full what they say, or lines with words",
         query=("full", "search"),
@@ -267,7 +267,7 @@ ROUTES = (
     Row(
         method="DELETE",
         path="/memory/{agent}",
-        endpoint=MemoryPages.delete_all,
+        endpoint=OwnMemoryPages.delete_all,
         permission="memory:write",
         summary="Delete all of it",
         answer="Page",
@@ -275,7 +275,7 @@ ROUTES = (
     Row(
         method="GET",
         path="/memory/{agent}/{path}",
-        endpoint=MemoryPages.read,
+        endpoint=OwnMemoryPages.read,
         permission="memory:read",
         summary="A file, as it is or was; slashes in its path are written %2F",
         query=("version",),
@@ -284,7 +284,7 @@ ROUTES = (
     Row(
         method="PUT",
         path="/memory/{agent}/{path}",
-        endpoint=MemoryPages.write,
+        endpoint=OwnMemoryPages.write,
         permission="memory:write",
         summary="Write a file; what it was is kept",
         body="MemoryContent",
@@ -293,7 +293,7 @@ ROUTES = (
     Row(
         method="DELETE",
         path="/memory/{agent}/{path}",
-        endpoint=MemoryPages.delete,
+        endpoint=OwnMemoryPages.delete,
         permission="memory:write",
         summary="Delete a file with all its versions, or one version",
         query=("version",),
@@ -302,7 +302,7 @@ ROUTES = (
     Row(
         method="GET",
         path="/memory/{agent}/{path}/versions",
-        endpoint=MemoryPages.versions,
+        endpoint=OwnMemoryPages.versions,
         permission="memory:read",
         summary="What is kept of a file, and where each version came from",
         answer="Page",
@@ -310,7 +310,7 @@ ROUTES = (
     Row(
         method="POST",
         path="/memory/{agent}/{path}/undo",
-        endpoint=MemoryPages.undo,
+        endpoint=OwnMemoryPages.undo,
         permission="memory:write",
         summary="Bring back the version before, or the one that is named",
         query=("version",),

@@ -53,8 +53,8 @@ def test_the_example_of_the_design_runs_as_it_is_printed(scene: Scene) -> None:
     wanted = tool_call("read_file", '{"path":"/finances/AGENT.md"}', "tc_1")
     delta = {"content": "Hello, I'll help with budgeting."}
     first = f"data: {json.dumps({'choices': [{'index': 0, 'delta': delta}]})}\n\n".encode()
-    said = Answer(body=first + wanted.body, media_type=wanted.media_type)
-    scene.replies(said, with_usage("Based on your finance page..."))
+    begun = Answer(body=first + wanted.body, media_type=wanted.media_type)
+    scene.replies(begun, with_usage("Based on your finance page..."))
     assert scene.engine.post(EXAMPLE).body == STREAM
     fields = scene.engine.fields(token_of(scene.home, "bob"))
     scene.replies(wanted, streamed("Nothing."))
