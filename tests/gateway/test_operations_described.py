@@ -151,8 +151,8 @@ def test_every_call_is_answered_as_it_is_described(described: Described) -> None
     described.acme.try_carnet("people", "add", PERSON)
     described.acme.chat("hi", headers=[("x-tangle-runid", "conv_ended")])
     fields = [("authorization", f"Bearer {described.token}"), ("content-type", "application/json")]
-    for text in ("once", "again"):
-        described.remember(text)
+    described.remember("once")
+    described.remember("again")
     for method, path in described.routes():
         if method != "post":
             continue

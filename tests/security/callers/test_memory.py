@@ -1,7 +1,6 @@
 """One owner against another: what an agent keeps for somebody is hers, by every door (R46)."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -64,11 +63,11 @@ class Owners:
 
 
 @pytest.fixture(scope="module")
-def owners(scene: Scene) -> Iterator[Owners]:
+def owners(scene: Scene) -> Owners:
     made = Owners(scene)
     for text in (CANARY, f"{CANARY} again"):
         made.ask("PUT", "/memory/echo/secret.md", made.victoria, {"content": text})
-    yield made
+    return made
 
 
 def test_nobody_reads_searches_writes_undoes_exports_or_deletes_anothers(owners: Owners) -> None:

@@ -227,11 +227,15 @@ async def test_what_a_conversation_wrote_is_erased_and_what_came_after_is_listed
     await scene.write("c.md", "mine")
     await scene.memory.undo(scene.alice, "c.md", NOW)
     await scene.write("d.md", "of another", turn=other)
-    erased = await scene.memory.erase(scene.alice.person, 7, NOW)
+    await scene.store.turns.claim(a_claim("r4"))
+    ((loose,),) = place.rows("SELECT t.n FROM turn t JOIN run r ON r.n = t.run WHERE r.id = 'r4'")
+    await scene.write("e.md", "canary", turn=loose)
+    erased = await scene.memory.erase(scene.alice.person, 7, NOW, [turn, below, loose])
     assert list(erased) == [
         ErasedFile(agent=AGENT, path="a.md", erased=(2,), later=(3,)),
         ErasedFile(agent=AGENT, path="b.md", erased=(1,), later=()),
         ErasedFile(agent=AGENT, path="c.md", erased=(1, 3), later=(2,)),
+        ErasedFile(agent=AGENT, path="e.md", erased=(1,), later=()),
     ]
     texts = {file.path: file.text for file in await scene.memory.texts(scene.alice)}
     del texts["AGENT.md"]

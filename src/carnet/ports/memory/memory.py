@@ -99,6 +99,7 @@ class MemoryWrite(Struct, frozen=True, kw_only=True):
     data: bytes
     now: int
     turn: int | None = None  # the number of the turn that writes; None: the person herself
+    conversation: str | None = None  # that the turn is of, by its id
     expected: int | None = None  # the version that it was made from; None: whichever there is
 
 
@@ -150,8 +151,13 @@ class Memories(Protocol):
     ) -> int:
         """Leave nothing of a version, of a file, or of all: how many versions that were."""
 
-    async def erase(self, person: int, conversation: int, now: int) -> Sequence[ErasedFile]:
-        """Leave nothing of what was written in a conversation; the files that it had written in."""
+    async def erase(
+        self, person: int, conversation: int, now: int, turns: Sequence[int] = ()
+    ) -> Sequence[ErasedFile]:
+        """Leave nothing of what was written in a conversation; the files that it had written in.
+
+        `turns` are those of it, and those that were called in them, by their numbers.
+        """
 
 
 class TurnMemory(Protocol):

@@ -30,6 +30,8 @@ from carnet.ports.memory.memory import (
 from carnet.stores.database import Database, Row, Statement, marks
 from carnet.stores.memory import statements as sql
 
+AT_A_TIME: Final = 500  # turns of one statement
+
 _TAKEN: Final = "is, but for its capitals, that of another file, or a folder is called so"
 
 
@@ -104,7 +106,8 @@ class StoredMemory:
         taken = [low, *[folded(folder) for folder in above(path)]]
         add = (*whose, path, low, key.person, *whose, bounds.files)
         write = (
-            *(asked.data, size, asked.turn, asked.turn, asked.now, origin, *whose, path),
+            *(asked.data, size, asked.conversation, asked.turn, asked.turn, asked.now, origin),
+            *(*whose, path),
             *(key.person, int(origin is not None), asked.data),
             *(int(asked.expected is None), asked.expected or 0, bounds.bytes - size),
         )
@@ -191,8 +194,14 @@ class StoredMemory:
         point("memory.kept")
         return deleted
 
-    async def erase(self, person: int, conversation: int, now: int) -> Sequence[ErasedFile]:
+    async def erase(
+        self, person: int, conversation: int, now: int, turns: Sequence[int] = ()
+    ) -> Sequence[ErasedFile]:
         """Leave nothing of what was written in a conversation; the files that it had written in."""
+        for at in range(0, len(turns), AT_A_TIME):
+            some = turns[at : at + AT_A_TIME]
+            attach = sql.ATTACH.format(marks(len(some)))
+            await self._database.execute(attach, (conversation, person, *some))
         asked = (conversation, conversation, person, conversation)
         rows = await self._database.fetch(sql.WRITTEN_IN, asked)
         point("memory.begin")

@@ -51,10 +51,11 @@ ADD: Final = (
 )
 # A turn that was called by another belongs to the conversation that the first of them is of.
 _CONVERSATION: Final = (
-    "(WITH RECURSIVE up (parent_n, conversation) AS"
+    "COALESCE((SELECT c.n FROM conversation c WHERE c.id = ?),"
+    " (WITH RECURSIVE up (parent_n, conversation) AS"
     " (SELECT t.parent_n, t.conversation FROM turn t WHERE t.n = ? UNION"
     " SELECT t.parent_n, t.conversation FROM turn t JOIN up u ON t.n = u.parent_n)"
-    " SELECT MAX(conversation) FROM up)"
+    " SELECT MAX(conversation) FROM up))"
 )
 _OTHERS: Final = (
     "(SELECT COALESCE(CAST(SUM(o.size) AS BIGINT), 0) FROM memory f"
@@ -96,6 +97,11 @@ ERASE_VERSION: Final = (
     f" WHERE memory = {_THIS} AND version = ? AND erased IS NULL"
 )
 _HERS: Final = "(SELECT m.n FROM memory m WHERE m.person = ?)"
+# What was written in turns that are known to be of a conversation.
+ATTACH: Final = (
+    f"UPDATE memory_version SET conversation = ? WHERE memory IN {_HERS}"
+    " AND conversation IS NULL AND turn IN ({})"
+)
 # What a conversation wrote, and what has brought its words back since.
 ERASE: Final = (
     "UPDATE memory_version SET data = NULL, size = 0, erased = ? WHERE erased IS NULL"
