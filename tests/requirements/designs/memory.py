@@ -9,6 +9,7 @@ _BEARERS = "tests/security/callers/test_turn_bearers.py::"
 _KEPT = "tests/stores/memory/test_files.py::"
 _PATHS = "tests/core/memory/test_path.py::"
 _USED = "tests/engine/tools/test_memory.py::"
+_PAST = "tests/engine/tools/test_past.py::"
 _TYPED = "tests/cli/memory/test_memory.py::"
 _KILLED = "tests/crash/points/test_loop_points.py::"
 
@@ -129,6 +130,7 @@ ROWS = (
         "engine:memory:conversations",
         "A model searches what was said before, if the owner allows it.",
         "002 decision D152; R46",
+        (_PAST + "test_the_conversations_of_who_acts_are_searched_and_no_others",),
         due="conversations of people, which the gateway keeps",
     ),
 )
