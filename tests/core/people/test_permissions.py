@@ -59,4 +59,4 @@ def test_what_was_written_out_never_allows_more(granted: frozenset[str], asked: 
 
 def test_a_role_that_is_not_known_gives_nothing() -> None:
     assert rights_of(["nobody"], []) == frozenset()
-    assert rights_of(["viewer"], ["metrics"]) == {"run:read", "memory:read", "metrics"}
+    assert rights_of(["viewer"], ["metrics"]) == {"run:read", "metrics"}

@@ -76,7 +76,7 @@ def test_what_cannot_be_shown_is_no_display_name(text: str) -> None:
 def test_a_person_has_a_handle_rights_and_a_state() -> None:
     alice = Person(n=1, name="alice", roles=("viewer",), permissions=frozenset({"metrics"}))
     assert alice.handle(ACME) == "@alice@acme.example"
-    assert alice.rights == {"run:read", "memory:read", "metrics"}
+    assert alice.rights == {"run:read", "metrics"}
     assert (alice.state, Person(n=1, name="alice", ended=2).state) == ("live", "ended")
 
 

@@ -45,7 +45,7 @@ ADMIN: Final = "admin"
 
 # Each holds the one before it.
 ROLES: Final[dict[str, frozenset[str]]] = {
-    VIEWER: frozenset({"run:read", "memory:read"}),
+    VIEWER: frozenset({"run:read"}),
     OPERATOR_ROLE: PLAIN | {"metrics"},
     ADMIN: frozenset(NAMES),
 }
