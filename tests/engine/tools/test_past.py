@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from carnet.core.messages.events import ToolCall, ToolResult
 from carnet.core.people.identity import Ceiling
-from carnet.engine.tools.past import NO_PERSON, NOTHING_SAID, SHOWN_CONVERSATIONS, past_tool
+from carnet.engine.tools.past import NO_HITS, NO_PERSON, SHOWN_CONVERSATIONS, past_tool
 from carnet.ports.memory.past import PastHit
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from tests.engine.scene import Scene
@@ -38,9 +38,9 @@ async def test_the_conversations_of_who_acts_are_searched_and_no_others() -> Non
     past = Past()
     hers = await result(past, EngineActor("alice", CEILING))
     assert hers.output == "2026-11-01 Budget (conv_1): 100 a month"
-    assert (await result(past, EngineActor("bob", CEILING))).output == NOTHING_SAID
+    assert (await result(past, EngineActor("bob", CEILING))).output == NO_HITS
     named = '{"query":"goal","person":"alice"}'
-    assert (await result(past, EngineActor("bob", CEILING), named)).output == NOTHING_SAID
+    assert (await result(past, EngineActor("bob", CEILING), named)).output == NO_HITS
     assert past.asked == [("alice", "goal"), ("bob", "goal"), ("bob", "goal")]
 
 

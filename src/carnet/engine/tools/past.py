@@ -18,7 +18,7 @@ from carnet.ports.memory.past import PastConversations, PastHit
 
 NAME: Final = "search_conversations"
 SHOWN_CONVERSATIONS: Final = 20  # that are shown of one search
-NOTHING_SAID: Final = "No conversation holds all of these words."
+NO_HITS: Final = "No conversation holds all of these words."
 NO_PERSON: Final = "Conversations are those of people, and this call is made for none."
 
 _OF_MACHINE: Final = ":"  # what the name of a machine holds, and that of no person
@@ -50,7 +50,7 @@ class PastSearch:
         if _OF_MACHINE in use.actor.id:
             raise ToolFailed(NO_PERSON)
         found = await self._past.search(use.actor.id, query)
-        return "\n".join([_line(hit) for hit in found[:SHOWN_CONVERSATIONS]]) or NOTHING_SAID
+        return "\n".join([_line(hit) for hit in found[:SHOWN_CONVERSATIONS]]) or NO_HITS
 
 
 def past_tool(past: PastConversations, permission: str) -> LoopTool:
