@@ -49,6 +49,8 @@ POINTS = frozenset(
         "step.begin",
         "step.done",
         "step.kept",
+        "memory.begin",
+        "memory.kept",
         "dialogue.before_keep",
         "dialogue.kept",
         "schedule.before_tick",

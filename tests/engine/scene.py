@@ -12,6 +12,7 @@ from carnet.engine.stop import LoopStop
 from carnet.errors import CarnetError
 from carnet.ports.engine.loop import LoopTurn
 from carnet.ports.engine.tools import HiddenSeal, LoopTool, Once, ToolUse, at_once
+from carnet.ports.memory.memory import TurnMemory
 from carnet.testing.model import ScriptedModel
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.dialects.engine_chat.request import EngineRequest
@@ -100,10 +101,16 @@ class Scene:
         actor: EngineActor = ALICE,
         resolved: dict[str, Resolution] | None = None,
         once: Once = at_once,
+        memory: TurnMemory | None = None,
     ) -> Done | Waiting:
         request = EngineRequest(messages=messages or (Message.user("Hi"),), correlation="req_1")
         turn = LoopTurn(
-            request=request, actor=actor, name="turn_1", resolved=resolved or {}, once=once
+            request=request,
+            actor=actor,
+            name="turn_1",
+            resolved=resolved or {},
+            once=once,
+            memory=memory,
         )
         loop = AgentLoop(self.model, self.tools, bounds=bounds, seal=self.seal)
         return await self.stop.run(loop(turn, self.written))

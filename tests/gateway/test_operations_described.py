@@ -18,7 +18,8 @@ from tests.support.signing.signed import Line, Sender, Signed, digest, message, 
 DOMAIN = "acme.example"
 MODES = {"message": "sync", "stream": "stream", "task": "async"}
 RUNS = ("run:read", "run:cancel", "call:*", "pay")
-SCOPES = (*RUNS, "metrics", "admin:runs", "admin:people", "admin:reload")
+MEMORY = ("memory:read", "memory:write")
+SCOPES = (*RUNS, *MEMORY, "metrics", "admin:runs", "admin:people", "admin:reload")
 PERSON = "described"
 SIGNATURE = {"content-digest", "signature-input", "signature"}
 
@@ -85,6 +86,13 @@ class Described:
         self.acme.chat("hi", "cautious", token=self.token)
         return str(self.page("/approvals").json["approvals"][0]["id"])
 
+    def remember(self, text: str) -> None:
+        """Have an agent keep something for whoever holds the token."""
+        fields = [("authorization", f"Bearer {self.token}"), ("content-type", "application/json")]
+        body = msgspec.json.encode({"content": text})
+        reply = request("PUT", f"{self.acme.url}/memory/words/kept.md", fields, body)
+        assert self.check("put", "/memory/{agent}/{path}", reply) == 200
+
     def rule(self) -> str:
         """An answer for the future."""
         body = msgspec.json.encode({"outcome": "accepted", "remember": {}})
@@ -97,6 +105,7 @@ def filled(path: str, *, task: str, run: str, question: str = "x", rule: str = "
     names = {"{name}": "words", "{model}": "words", "{task}": task, "{run}": run}
     names |= {"{id}": question, "{number}": rule}
     names |= {"{code}": "internal", "{schema}": "card", "{person}": PERSON}
+    names |= {"{agent}": "words", "{path}": "kept.md"}
     for name, value in names.items():
         path = path.replace(name, value)
     return path
@@ -126,12 +135,15 @@ def test_every_page_is_answered_as_it_is_described(described: Described) -> None
     described.acme.try_carnet("people", "add", PERSON)  # or she is known already
     described.acme.chat("hi", headers=[("x-tangle-runid", "conv_described")])
     task, question = described.task(), described.question()
+    described.remember("once")
     for method, path in described.routes():
         if method == "get":
             place = filled(path, task=task, run="conv_described", question=question)
             reply = described.page(place)
             # At the root it is the default agent that is asked, and the task is of another.
             expected = 404 if path == "/agent/task/{task}" else 200
+            if path.startswith("/turn/"):  # with the bearer of a turn alone
+                expected = 401
             assert described.check(method, path, reply) == expected, (path, reply)
 
 
@@ -139,6 +151,8 @@ def test_every_call_is_answered_as_it_is_described(described: Described) -> None
     described.acme.try_carnet("people", "add", PERSON)
     described.acme.chat("hi", headers=[("x-tangle-runid", "conv_ended")])
     fields = [("authorization", f"Bearer {described.token}"), ("content-type", "application/json")]
+    described.remember("once")
+    described.remember("again")
     for method, path in described.routes():
         if method != "post":
             continue
@@ -150,7 +164,7 @@ def test_every_call_is_answered_as_it_is_described(described: Described) -> None
         elif "/agent/" in path:
             reply = described.line.send(described.signed(place))
         else:
-            body = None if path.endswith(("/cancel", "/end")) else chat_body("hi", "words")
+            body = None if path.endswith(("/cancel", "/end", "/undo")) else chat_body("hi", "words")
             body = b'{"outcome": "accepted"}' if question else body
             if path == "/rules":
                 body = json.dumps({"person": PERSON, "ceiling": "1"}).encode()
@@ -177,6 +191,9 @@ QUERIES = {
     "/people": "limit after all",
     "/ledger": "limit before run",
     "/tasks": "limit before state agent",
+    "/memory/{agent}": "full search",
+    "/memory/{agent}/{path}": "version",
+    "/turn/memory": "folder search",
 }
 
 

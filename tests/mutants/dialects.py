@@ -374,7 +374,7 @@ ENGINE = (
     Mutant(
         "engine:error:recoverable",
         "engine/toolbox.py",
-        'return _Outcome("error", FAILED)',
+        'return ToolOutcome("error", FAILED)',
         "raise error",
     ),
     Mutant(

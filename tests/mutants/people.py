@@ -67,3 +67,62 @@ PEOPLE = (
         tests=("test_what_was_paid_before_an_account_was_held_is_not_told",),
     ),
 )
+
+MEMORY = (
+    Mutant(
+        "engine:memory:path",
+        "core/memory/path.py",
+        "    if not all(_SEGMENT.fullmatch(segment) for segment in segments):",
+        "    if not all(segments):",
+        tests=("test_what_is_no_path_is_refused",),
+    ),
+    Mutant(
+        "engine:memory:person",
+        "runtime/tools/memory.py",
+        "key = MemoryKey(person, self._agent)",
+        "key = MemoryKey(1, self._agent)",
+        tests=("test_it_opens_the_memory_of_its_turn_and_no_other",),
+    ),
+    Mutant(
+        "engine:memory:others",
+        "gateway/people/memory.py",
+        "    return caller.person\n",
+        "    return 1\n",
+        tests=("test_nobody_reads_searches_writes_undoes_exports_or_deletes_anothers",),
+    ),
+    Mutant(
+        "engine:memory:approval",
+        "engine/tools/memory.py",
+        "            writes=True,\n",
+        "            writes=False,\n",
+        tests=("test_a_write_that_is_denied_is_not_made",),
+    ),
+    Mutant(
+        "engine:memory:bounds",
+        "stores/memory/statements.py",
+        'f" AND {_OTHERS} <= ?"',
+        'f" AND {_OTHERS} * 0 <= ?"',
+        tests=("test_a_memory_holds_so_many_files_and_bytes",),
+    ),
+    Mutant(
+        "engine:memory:versions",
+        "stores/memory/statements.py",
+        " ORDER BY k.version DESC LIMIT ?)",
+        " ORDER BY k.version DESC LIMIT 1 + 0 * ?)",
+        tests=("test_every_write_keeps_the_former",),
+    ),
+    Mutant(
+        "engine:memory:end",
+        "stores/trust/people.py",
+        '    ("memory", _END_MEMORY, _MEMORY),\n',
+        "",
+        tests=("test_with_a_person_her_memory_ends_and_is_forgotten_in_time",),
+    ),
+    Mutant(
+        "engine:memory:once",
+        "stores/memory/statements.py",
+        " AND v.data = ?))",
+        " AND v.data <> ?))",
+        tests=("test_what_stands_there_already_is_no_write",),
+    ),
+)

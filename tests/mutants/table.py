@@ -3,7 +3,7 @@
 from tests.mutants.attacks import FAULTS, RESOURCES, SECURITY, SIGNATURES
 from tests.mutants.dialects import AGENTS_API, ENGINE, SAMVAD, TANGLE, TRAVEL
 from tests.mutants.dialogues import DIALOGUE
-from tests.mutants.people import PEOPLE
+from tests.mutants.people import MEMORY, PEOPLE
 
 TABLES = {
     "tangle": TANGLE,
@@ -16,6 +16,7 @@ TABLES = {
     "resources": RESOURCES,
     "faults": FAULTS,
     "people": PEOPLE,
+    "memory": MEMORY,
     "dialogue": DIALOGUE,
 }
 MUTANTS = [mutant for table in TABLES.values() for mutant in table]

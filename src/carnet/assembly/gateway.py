@@ -110,7 +110,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
         """
         settings, limits = self.settings, self.settings.limits
         self.store.take(peers, keys, wait_hours=settings.inbox.expires)
-        bound(self.store, settings)
+        bound(self.store, settings, self.store.memory.bounds.starter)
         self.store.revocations.listen(self.runs.stop_ended)
         most, each = limits.tasks, limits.tasks_per_agent
         self.backend.worker.take(self.backend.router, most=most, per_agent=each)
@@ -269,6 +269,7 @@ def _parts(
         steps=store.steps,
         progress=progress_writer,
         people=store.people,
+        memory=store.memory,
         models=LazyModels(settings, elsewhere.client.http, elsewhere.client.ids),
         streams=streams,
         surface=SurfacedQuestions(store.questions, elsewhere.client.clock),

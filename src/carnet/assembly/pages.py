@@ -13,10 +13,15 @@ from carnet.gateway.cancellation.endpoint import ROUTES as CANCELLATION
 from carnet.gateway.cancellation.endpoint import CancelEndpoint
 from carnet.gateway.conversations.messages import SCHEMAS as MESSAGE_SCHEMAS
 from carnet.gateway.conversations.pages import SCHEMAS as CONVERSATION_SCHEMAS
+from carnet.gateway.loops.turn_memory import ROUTES as TURN_MEMORY
+from carnet.gateway.loops.turn_memory import TurnMemoryPages
 from carnet.gateway.operations import Operations
 from carnet.gateway.people.forms import SCHEMAS
 from carnet.gateway.people.ledger import ROUTES as LEDGER
 from carnet.gateway.people.ledger import Holdings, LedgerPages
+from carnet.gateway.people.memory import ROUTES as MEMORY
+from carnet.gateway.people.memory import SCHEMAS as MEMORY_SCHEMAS
+from carnet.gateway.people.memory import OwnMemoryPages
 from carnet.gateway.people.people import ROUTES as PEOPLE
 from carnet.gateway.people.people import PeoplePages
 from carnet.gateway.published import Published
@@ -26,6 +31,7 @@ from carnet.gateway.triggers.forms import SCHEMAS as TRIGGER_SCHEMAS
 from carnet.gateway.well_known import ENDED_ROUTES, EndedPage, WellKnownPage
 from carnet.gateway.well_known import ROUTES as WELL_KNOWN
 from carnet.guards.caller.owner import Owners
+from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.http.exchange import Access, RouteTable, Row, offered
 from carnet.http.openapi import describe
 from carnet.ports.world.clock import Clock, Ids
@@ -147,12 +153,22 @@ def build_pages(
         reread=store.reread,
     )
     return [
+        *_memory(settings, store, backend, clock),
         *offered(WELL_KNOWN, well_known),
         *offered(ENDED_ROUTES, ended),
         *offered(APPROVALS, approvals),
         *offered(PEOPLE, people),
         *build_triggers(settings, store, backend, clock, ids),
     ]
+
+
+def _memory(settings: Settings, store: Store, backend: Backend, clock: Clock) -> list[Row]:
+    """What agents keep for people, for those and for loops elsewhere."""
+    pages = OwnMemoryPages(store.memory, clock, lambda: settings.agents)
+    domain = settings.gateway.domain
+    bearers = TurnBearers(store.keys, clock, store.look_again, domain=domain)
+    loops = TurnMemoryPages(bearers, backend.streams)
+    return [*offered(MEMORY, pages), *offered(TURN_MEMORY, loops)]
 
 
 def description(
@@ -181,5 +197,6 @@ def _schemas(dialects: Sequence[Dialect]) -> dict[str, Any]:
         | TRIGGER_SCHEMAS
         | MESSAGE_SCHEMAS
         | CONVERSATION_SCHEMAS
+        | MEMORY_SCHEMAS
         | {name: shape for dialect in dialects for name, shape in dialect.schemas.items()}
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from typing import Final
 
 from carnet.config import (
     PeerSettings,
@@ -10,13 +11,17 @@ from carnet.config import (
     resolve_secret,
     secret_path,
 )
+from carnet.config.engine import read_system
 from carnet.errors import ConfigInvalid, KeyInvalid
+from carnet.ports.memory.memory import STARTER, MemoryBounds
 from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.stores.open import Store, is_postgres, migrate_store, open_store
 from carnet.stores.upkeep.pruner import PruneRule
 from carnet.wire.crypto.ed25519 import read_public_key
+
+FORMER: Final = 4  # times the bytes of a memory are kept of what it was before
 
 
 async def open_from(
@@ -41,14 +46,29 @@ async def open_from(
         task_hours=settings.retention.task_hours,
         wait_hours=settings.inbox.expires,
     )
-    bound(store, settings)
+    bound(store, settings, starter_of(settings) if exclusive else STARTER)
     store.pruner.rule = _prune_rule(settings.retention)
     return store
 
 
-def bound(store: Store, settings: Settings) -> None:
-    """Let nobody have more calls that wait, more conversations, or more messages in one."""
-    store.bound_waiting(settings.limits.waiting_per_caller)
+def starter_of(settings: Settings) -> str:
+    """What the memories of a configuration begin with."""
+    key = "engine.memory_starter"
+    text = read_system(None, settings.engine.memory_starter, settings.base, key=key)
+    return STARTER if text is None else text
+
+
+def bound(store: Store, settings: Settings, starter: str) -> None:
+    """Hold a store to the limits of a configuration; memories begin with `starter`."""
+    limits = settings.limits
+    store.bound_waiting(limits.waiting_per_caller)
+    store.memory.bounds = MemoryBounds(
+        files=limits.memory_files,
+        bytes=limits.memory_bytes,
+        versions=limits.memory_versions,
+        former_bytes=FORMER * limits.memory_bytes,
+        starter=starter,
+    )
     store.conversations.most_conversations = settings.owner.conversations
     store.conversations.most_messages = settings.owner.messages
 

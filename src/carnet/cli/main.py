@@ -25,6 +25,7 @@ from carnet.cli.failures import (
     exit_code,
 )
 from carnet.cli.invocation import WHOLE, Format, Group, Invocation, in_line, to_json
+from carnet.cli.memory import memory
 from carnet.cli.operate import backup, operate, reload
 from carnet.cli.see import (
     conform,
@@ -50,6 +51,7 @@ GROUPS: dict[str, tuple[click.Command, ...]] = {
         call.call,
         conversation.conversation,
         inbox.inbox,
+        memory.memory,
         schedules.schedules,
         hooks.hooks,
     ),

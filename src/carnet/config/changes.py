@@ -40,6 +40,7 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
             *("run_calls", "tasks", "tasks_per_agent", "tasks_per_sender", "queue"),
             *("queue_seconds", "retries", "waiting_per_caller", "schedules_per_person"),
             *("hooks_per_person", "firings_per_person", "hook_body_bytes"),
+            *("memory_files", "memory_bytes", "memory_versions"),
         }
     ),
     "agents": frozenset({ALL}),
@@ -58,6 +59,7 @@ NEEDS_RESTART: Final[Mapping[str, frozenset[str]]] = {
     "engine": frozenset(
         {
             *("listen", "serve", "model", "max_iterations", "max_tokens", "tools", "ask_before"),
+            *("memory_approval", "memory_starter"),
         }
     ),
 }

@@ -114,13 +114,23 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
     tools: Annotated[
         tuple[str, ...],
         tool_names(),
-        "What the model may use: names of [tools], functions as module:function, agents as @x@y.",
+        "What the model may use: names of [tools], memory, functions as module:function, agents.",
     ] = ()
     ask_before: Annotated[
         tuple[str, ...],
         read.members(),
         'The tools that somebody must approve before each use; ["*"] is all of them.',
     ] = ()
+    memory_approval: Annotated[
+        Literal["never", "always", "write"],
+        read.one_of("never", "always", "write"),
+        "When somebody must approve a use of the tools of memory: write is when it is written.",
+    ] = "write"
+    memory_starter: Annotated[
+        str | None,
+        read.text(),
+        "A file, beside carnet.toml, that a memory begins with as its AGENT.md; by default ours.",
+    ] = None
     max_iterations: Annotated[
         int | None,
         read.whole(1),

@@ -108,6 +108,13 @@ class Limits(Struct, frozen=True, kw_only=True):
     hook_body_bytes: Annotated[
         int, whole(1 * KIB, 16 * MIB), "The body of an event that is sent to a hook."
     ] = 256 * KIB
+    memory_files: Annotated[int, whole(1, 1000), "Files that one agent keeps for one person."] = 200
+    memory_bytes: Annotated[
+        int, whole(1 * KIB, 16 * MIB), "Those files together; former versions four times that."
+    ] = MIB
+    memory_versions: Annotated[
+        int, whole(1, 1000), "Versions that are kept of one such file; the oldest are forgotten."
+    ] = 20
     queue: Annotated[
         int, whole(1), "Calls that may wait for an agent whose 'concurrency' is used up."
     ] = 4096

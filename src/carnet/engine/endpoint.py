@@ -31,6 +31,7 @@ from carnet.http.exchange import (
 )
 from carnet.ports.engine.calls import AgentCalls
 from carnet.ports.engine.loop import Engine, LoopTurn
+from carnet.ports.memory.memory import TurnMemory
 from carnet.wire.dialects.dialect import Fields, Reply
 from carnet.wire.dialects.engine_chat.actor import read_actor
 from carnet.wire.dialects.engine_chat.bearer import TurnBearer, read_resolved, read_shown
@@ -42,6 +43,7 @@ from carnet.wire.grammar import sse
 logger = logging.getLogger("carnet.engine")
 
 CHAT: Final = b"/engine/chat"
+_OF_MACHINE: Final = ":"  # what the name of a machine holds, and that of no person
 LARGE_BYTES: Final = 65_536  # of a body that is read beside the event loop
 HEARTBEAT_SECONDS: Final = 15.0
 KEEP_ALIVE: Final = sse.write_comment("keep-alive")
@@ -61,13 +63,18 @@ class EngineEndpoint:
         *,
         max_bytes: int,
         calls: Callable[[Secret], AgentCalls] | None = None,
+        memory: Callable[[Secret], TurnMemory] | None = None,
+        own_memory: Callable[[str], TurnMemory | None] | None = None,
     ) -> None:
         """`max_bytes` is the most that a request may have.
 
-        `calls` gives what calls other agents with the bearer of a turn.
+        `calls` gives what calls other agents with the bearer of a turn, `memory` the memory of
+        the person it is for; `own_memory` that of who asks without one, by name.
         """
         self._engine = engine
         self._calls = calls
+        self._memory = memory
+        self._own_memory = own_memory
         self._max_bytes = max_bytes
         self._running: set[LoopStop] = set()
         self._quiet = asyncio.Event()  # nothing runs
@@ -114,17 +121,21 @@ class EngineEndpoint:
         turn = LoopTurn(request=request, actor=actor, resolved=resolved)
         if shown is not None:
             turn = self._named(turn, *shown)
+        elif self._own_memory is not None:
+            turn = replace(turn, memory=self._own_memory(actor.id))
         with DisconnectWatch(exchange.line):
             await self._stream(exchange, turn)
 
     def _named(self, turn: LoopTurn, credential: Secret, bearer: TurnBearer) -> LoopTurn:
-        """The same for the agent that a gateway asks for, with the calls that it may make."""
+        """The same for the agent that a gateway asks for, with what it may call and has kept."""
+        is_person = _OF_MACHINE not in turn.actor.id  # R25
         return replace(
             turn,
             name=bearer.turn,
             agent=bearer.agent,
             is_final=bearer.is_final,
             calls=None if self._calls is None else self._calls(credential),
+            memory=self._memory(credential) if self._memory is not None and is_person else None,
         )
 
     async def _stream(self, exchange: Exchange, turn: LoopTurn) -> None:

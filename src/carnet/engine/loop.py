@@ -111,6 +111,7 @@ class _LoopRun:
             conversation=turn.request.conversation,
             client_context=turn.request.client_context or {},
             triggers=turn.triggers,
+            memory=turn.memory,
         )
         self._tools = ToolRun(toolbox, tool_turn, self._sink)
         self._messages: list[Message] = []

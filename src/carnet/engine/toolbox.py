@@ -23,7 +23,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,7 +33,8 @@ from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Sink
 from carnet.core.messages.parameters import Tool
 from carnet.engine.history import marked
-from carnet.engine.tools.display import CANNOT_OPEN, Cover, approved, is_long, shown
+from carnet.engine.tools.display import CANNOT_OPEN, Cover, approved, is_long, previewed, shown
+from carnet.engine.tools.outcome import ApprovalAwaited, ToolOutcome, ended, read_outcome
 from carnet.engine.tools.search import (
     DEFINITION,
     FIND_TOOLS,
@@ -52,6 +53,7 @@ from carnet.ports.engine.tools import (
     ToolUse,
     TurnTriggers,
 )
+from carnet.ports.memory.memory import TurnMemory
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.dialects.engine_chat.request import arguments_of, is_name
 from carnet.wire.dialects.engine_chat.writer import words_of
@@ -73,14 +75,13 @@ DENIED: Final = "This was asked for and denied."
 NO_TRIGGERS: Final = "Schedules and hooks are made for people, and not from here."
 NO_CALLS: Final = "Other agents cannot be called from here."
 NO_HOP: Final = "Other agents cannot be called from here: this is the last hop of its chain."
+NO_MEMORY: Final = "Memory is kept for people, and this call is made for none."
 TOO_SLOW: Final = "The tool did not answer in time."
 FAILED: Final = "The tool failed."
 CUT: Final = "\n[cut here: the output was too long]"
 
 # Whatever a tool may raise that is about itself. What else unwinds a turn passes.
 _RAISED: Final = (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError)
-
-Status = Literal["ok", "error", "denied"]
 
 
 class ToolTurn(Struct, frozen=True, kw_only=True):
@@ -97,6 +98,7 @@ class ToolTurn(Struct, frozen=True, kw_only=True):
     conversation: str | None = None
     client_context: Mapping[str, Any] = {}
     triggers: TurnTriggers | None = None
+    memory: TurnMemory | None = None
 
     def denied(self, tool: LoopTool) -> str:
         """Why a tool may not be used, whatever it is given; empty where it may."""
@@ -104,8 +106,11 @@ class ToolTurn(Struct, frozen=True, kw_only=True):
             return NOT_ALLOWED
         if tool.needs_triggers and self.triggers is None:
             return NO_TRIGGERS
-        if not tool.calls_agent:
-            return ""
+        if tool.needs_memory and self.memory is None:
+            return NO_MEMORY
+        return self._calls_denied() if tool.calls_agent else ""
+
+    def _calls_denied(self) -> str:
         if self.is_final:
             return NO_HOP
         return NO_CALLS if self.calls is None else ""
@@ -226,8 +231,7 @@ class ToolRun:
 
     async def use(self, calls: Sequence[ToolCall]) -> Outcomes:
         """Run the calls of one answer; raises what ends the turn."""
-        find, cover = self._toolbox.find, self._cover
-        seen = {call.id: shown(call, find(call.name), cover) for call in calls}
+        seen = {call.id: await self._seen(call) for call in calls}
         for call in seen.values():
             await self._sink.write(call)
         begun = [(call, self._begin(call)) for call in calls]
@@ -235,7 +239,7 @@ class ToolRun:
         waiting: list[ToolCall] = []
         broken: CarnetError | None = None
         async with asyncio.TaskGroup() as group:
-            tasks = [(call, group.create_task(_outcome(act))) for call, act in begun]
+            tasks = [(call, group.create_task(ended(act))) for call, act in begun]
             for call, task in tasks:
                 outcome = await task
                 if isinstance(outcome, CarnetError):
@@ -248,14 +252,23 @@ class ToolRun:
             raise broken
         return Outcomes(results, tuple(waiting))
 
-    async def _ended(self, call: ToolCall, outcome: "_Outcome") -> str:
+    async def _seen(self, call: ToolCall) -> ToolCall:
+        """A call as it is shown; one that somebody is to approve with what would come of it."""
+        tool, given = self._toolbox.find(call.name), arguments_of(call)
+        seen = shown(call, tool, self._cover)
+        if tool is None or given is None or call.id in self._turn.resolved:
+            return seen
+        is_asked = tool.needs_approval and not self._turn.denied(tool)
+        return await previewed(seen, tool, self._use(call, given)) if is_asked else seen
+
+    async def _ended(self, call: ToolCall, outcome: ToolOutcome) -> str:
         """Show what came of a call; what the model is told of it."""
         await self._sink.write(ToolResult(call.id, outcome.status, outcome.output))
         self.look(call)
         return marked(outcome.output, call.name) if outcome.is_outside else outcome.output
 
-    def _begin(self, call: ToolCall) -> "Awaitable[_Outcome]":
-        """What gives the outcome of a call; it raises _Waits where somebody must approve it.
+    def _begin(self, call: ToolCall) -> Awaitable[ToolOutcome]:
+        """What gives the outcome of a call; ApprovalAwaited where somebody must approve it.
 
         It is called in the order of the calls, and fixes the place of what is kept of each.
         """
@@ -265,16 +278,16 @@ class ToolRun:
 
         async def act() -> list[Any]:
             if refusal is not None or tool is None or arguments is None:
-                return (refusal or _Outcome("error", UNKNOWN)).kept
+                return (refusal or ToolOutcome("error", UNKNOWN)).kept
             given = self._approved(call, tool, arguments)
             if given is None:
-                return _Outcome("denied", DENIED).kept
+                return ToolOutcome("denied", DENIED).kept
             async with self._places:
                 return (await self._run(tool, call, given, place)).kept
 
         if tool is not None and tool.calls_agent:  # its call has a record, which answers a repeat
-            return _read(act())
-        return _read(self._turn.once(f"tool {call.name}"[:MOST_STEP_NAME], act))
+            return read_outcome(act())
+        return read_outcome(self._turn.once(f"tool {call.name}"[:MOST_STEP_NAME], act))
 
     def _approved(
         self, call: ToolCall, tool: LoopTool, arguments: dict[str, Any]
@@ -284,7 +297,7 @@ class ToolRun:
             return arguments
         answer = self._turn.resolved.get(call.id)
         if answer is None:
-            raise _Waits
+            raise ApprovalAwaited
         if not answer.accepted:
             return None
         if isinstance(answer.value, dict):  # R45: whoever approves may change them
@@ -293,25 +306,44 @@ class ToolRun:
 
     def _refusal(
         self, call: ToolCall, tool: LoopTool | None, arguments: dict[str, Any] | None
-    ) -> "_Outcome | None":
+    ) -> ToolOutcome | None:
         if tool is None:
-            return _Outcome("error", UNKNOWN)
+            return ToolOutcome("error", UNKNOWN)
         denied = self._turn.denied(tool)
         if denied:
-            return _Outcome("denied", denied)
+            return ToolOutcome("denied", denied)
         if arguments is None:
-            return _Outcome("error", NOT_AN_OBJECT)
+            return ToolOutcome("error", NOT_AN_OBJECT)
         if is_long(call) or call.id in self._lost:
-            return _Outcome("error", TOO_LONG if is_long(call) else CANNOT_OPEN)
+            return ToolOutcome("error", TOO_LONG if is_long(call) else CANNOT_OPEN)
         name = json.canonical([call.name, arguments])
         self._made[name] += 1
-        return _Outcome("error", REPEATED) if self._made[name] > MOST_REPEATED else None
+        return ToolOutcome("error", REPEATED) if self._made[name] > MOST_REPEATED else None
 
     async def _run(
         self, tool: LoopTool, call: ToolCall, arguments: dict[str, Any], place: int
-    ) -> "_Outcome":
+    ) -> ToolOutcome:
+        try:
+            async with asyncio.timeout(tool.seconds):
+                output = await tool.use(self._use(call, arguments, place))
+            return ToolOutcome("ok", _bounded(words_of(output)), tool.definition is not DEFINITION)
+        except CalleeWaits:
+            raise
+        except ToolFailed as failed:
+            words = str(failed)
+            return ToolOutcome("error", _bounded(words or FAILED), bool(words))
+        except TimeoutError:
+            return ToolOutcome("error", TOO_SLOW)
+        except CarnetError as error:
+            if isinstance(error, ToolUnusable | Ours | Cancelled | ShuttingDown):
+                raise
+            return ToolOutcome("error", error.safe_text)
+        except _RAISED as error:
+            return self._blamed(error, call)
+
+    def _use(self, call: ToolCall, arguments: dict[str, Any], place: int = 0) -> ToolUse:
         turn = self._turn
-        use = ToolUse(
+        return ToolUse(
             arguments=arguments,
             call=call.id,
             actor=turn.actor,
@@ -321,26 +353,10 @@ class ToolRun:
             conversation=turn.conversation,
             client_context=turn.client_context,
             triggers=turn.triggers,
+            memory=turn.memory,
         )
-        try:
-            async with asyncio.timeout(tool.seconds):
-                output = await tool.use(use)
-            return _Outcome("ok", _bounded(words_of(output)), tool.definition is not DEFINITION)
-        except CalleeWaits:
-            raise
-        except ToolFailed as failed:
-            words = str(failed)
-            return _Outcome("error", _bounded(words or FAILED), bool(words))
-        except TimeoutError:
-            return _Outcome("error", TOO_SLOW)
-        except CarnetError as error:
-            if isinstance(error, ToolUnusable | Ours | Cancelled | ShuttingDown):
-                raise
-            return _Outcome("error", error.safe_text)
-        except _RAISED as error:
-            return self._blamed(error, call)
 
-    def _blamed(self, error: BaseException, call: ToolCall) -> "_Outcome":
+    def _blamed(self, error: BaseException, call: ToolCall) -> ToolOutcome:
         """What is told of a tool that raised; who is really being cancelled is."""
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
@@ -351,35 +367,7 @@ class ToolRun:
             exc_info=error,
             extra={**self._turn.logged, "tool": call.name},
         )
-        return _Outcome("error", FAILED)
-
-
-class _Outcome(Struct, frozen=True):
-    status: Status
-    output: str
-    is_outside: bool = False  # its words are the tool's, not ours
-
-    @property
-    def kept(self) -> list[Any]:
-        return [self.status, self.output, self.is_outside]
-
-
-class _Waits(Exception):
-    """A call waits for somebody's approval."""
-
-
-async def _read(kept: Awaitable[Any]) -> _Outcome:
-    return _Outcome(*await kept)
-
-
-async def _outcome(act: Awaitable[_Outcome]) -> _Outcome | CarnetError | None:
-    """An outcome, or what ends the turn: it ends it when the others have ended. None: it waits."""
-    try:
-        return await act
-    except CarnetError as error:
-        return error
-    except (_Waits, CalleeWaits):
-        return None
+        return ToolOutcome("error", FAILED)
 
 
 async def _listed(source: ToolSource) -> Sequence[LoopTool]:

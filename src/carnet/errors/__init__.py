@@ -21,7 +21,7 @@
     │   ├── where            AgentNotFound  PeerUnknown  PeerAgentNotFound  RunNotFound
     │   │                    PersonNotFound  TaskNotFound  DeliveryNotFound
     │   │                    RouteNotFound  MethodNotAllowed  InterruptNotFound  RuleNotFound
-    │   │                    ConversationNotFound  MessageNotFound
+    │   │                    ConversationNotFound  MessageNotFound  MemoryFileNotFound
     │   ├── chain            DepthExceeded  ChainFinal  RunCallsExceeded  LoopDetected
     │   ├── money            PaymentRequired  SpendingLimitReached  BillUnpaid  PayerRefused
     │   ├── forwarding       ForwardingNotAllowed  PeerNotListed
@@ -29,6 +29,7 @@
     │   │                    InterruptExpired  PolicyStateInvalid  Declined
     │   │                    AnsweredOtherwise  AnswerForbidden  PersonExists  Deleted
     │   │                    TurnElsewhere
+    │   ├── memory           MemoryChanged  MemoryFull  PersonRequired
     │   ├── waits            InputRequired  ApprovalRequired  ConsentRequired
     │   │                    SignInRequired  PaymentWanted  WaitRequired  RecoveryRequired
     │   ├── policies         LegalRestriction  PolicyForbidden

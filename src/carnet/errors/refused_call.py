@@ -128,6 +128,13 @@ class RuleNotFound(Refused, code="rule_not_found", status=404):
     hint = "'carnet inbox rules' shows those that hold, each with its number."
 
 
+class MemoryFileNotFound(Refused, code="memory_file_not_found", status=404):
+    """The memory of this person at this agent has no such file, or no such version of it."""
+
+    template = "There is no such file in this memory, or no such version of it."
+    hint = "'carnet memory list AGENT' or GET /memory/{{agent}} lists the files."
+
+
 class DeliveryNotFound(Refused, code="delivery_not_found", status=404):
     """There is no webhook of that id in the outbox, or it is no longer kept.
 

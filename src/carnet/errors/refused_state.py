@@ -293,3 +293,24 @@ class ShuttingDown(Refused, code="shutting_down", status=503, retryable=True):
 
     template = "This gateway is shutting down."
     hint = "Send the same request again in a moment; the turn id keeps it from running twice."
+
+
+class MemoryChanged(Refused, code="memory_changed", status=409):
+    """A file of a memory was written by somebody else since it was read. Nothing was written."""
+
+    template = "The file is not as it was when you read it."
+    hint = "Read it again, and send your change with the version that it has then."
+
+
+class MemoryFull(Refused, code="memory_full", status=409, public=("limit", "what")):
+    """A memory holds as much as it may: files, bytes in all, or bytes of one file."""
+
+    template = "This memory holds no more than {limit} {what}."
+    hint = "Shorten or delete files of it; the operator sets the bounds in [limits]."
+
+
+class PersonRequired(Refused, code="person_required"):
+    """Memory belongs to people. The token is one of a machine, which has none."""
+
+    template = "Memory belongs to a person, and this token is a machine's."
+    hint = "Show a token of a person (--as @FILE): carnet tokens create NAME --person PERSON"

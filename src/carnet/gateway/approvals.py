@@ -213,7 +213,7 @@ class Approvals:
         record, turn = entry.record, entry.turn
         asked = record.interrupt
         amount = None if asked.amount is None else format_amount(asked.amount)
-        arguments = (asked.more or {}).get("arguments")
+        more = asked.more or {}
         page = {
             "id": asked.id,
             "kind": asked.kind,
@@ -225,7 +225,8 @@ class Approvals:
             "url": asked.url,
             "options": list(asked.options),
             "schema": asked.schema,
-            "arguments": arguments,
+            "arguments": more.get("arguments"),
+            "preview": more.get("preview"),
             "without": asked.without,
             "chain": chain_of(asked, turn.agent),
             "agent": turn.agent,

@@ -32,6 +32,7 @@ from carnet.stores.ledger.differences import Difference, differences
 from carnet.stores.ledger.payments import StoredPayments
 from carnet.stores.ledger.settlements import Settlements
 from carnet.stores.ledger.verification import Progress, Verified, verify
+from carnet.stores.memory.files import StoredMemory
 from carnet.stores.outbox import StoredOutbox
 from carnet.stores.secrets.seal import WordSeal, derive
 from carnet.stores.secrets.secrets_file import Keys
@@ -128,7 +129,7 @@ class Store:
             StoredConversations(database, derive(secrets.seal, "deleted", "")),
             StoredSteps(database),
         )
-        self.word_seal: Final = WordSeal(secrets.seal)
+        self.word_seal, self.memory = WordSeal(secrets.seal), StoredMemory(database)
         self.outbox, self.triggers = (
             StoredOutbox(database),
             StoredTriggers(database, secrets, clock),

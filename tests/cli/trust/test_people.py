@@ -27,7 +27,16 @@ def test_init_makes_the_owner_and_the_starter_token_is_hers(cli: Cli) -> None:
     assert (owner["tokens"], owner["account"]) == (["starter"], None)
     (starter,) = cli("tokens", "list", "--format", "json").page["tokens"]
     assert (starter["person"], starter["account"]) == ("owner", "starter")
-    assert starter["scopes"] == ["call:*", "call:remote", "pay", "run:cancel", "run:read", "tool:*"]
+    plain = [
+        "call:*",
+        "call:remote",
+        "memory:read",
+        "memory:write",
+        "pay",
+        "run:cancel",
+        "run:read",
+    ]
+    assert starter["scopes"] == [*plain, "tool:*"]
 
 
 def test_an_owner_who_ended_is_not_made_again(cli: Cli, home: Path) -> None:

@@ -1,7 +1,7 @@
-"""kill -9 at every step of an agent loop with three tools.
+"""kill -9 at every step of an agent loop with three tools, and where memory is written.
 
 No tool runs twice whose end was recorded, no model is asked again for what it has said, and the
-same request goes on where it was.
+same request goes on where it was. What was written is there once, or not at all.
 """
 
 import itertools
@@ -35,13 +35,19 @@ CONFIG = """
 [agents.worker]
 kind = "engine"
 
+[agents.keeper]
+kind = "engine"
+tools = ["memory"]
+
 [models.small]
 url = "{url}/v1"
 retries = 0
 
 [engine]
 tools = ["loop_work:work"]
+memory_approval = "never"
 """
+MEMORY_POINTS = ("memory.begin", "memory.kept")
 POINTS = ("step.begin", "step.done", "step.kept")
 STEPS = 7  # three tools, and the model before each and after the last
 NAMES = ("one", "two", "three")
@@ -57,19 +63,32 @@ class LoopScene:
         (folder / "loop_work.py").write_text(TOOLS)
         self.model = model
         self.model.reply = self._reply
-        self.token = self.home.new_token("asker", "--scope", "call:*", "--scope", "tool:*")
+        self.admit("asker")
+
+    def admit(self, name: str) -> None:
+        """Give a person a token."""
+        self.home.carnet("people", "add", name, "--permission", "tool:*")
+        scopes = ("call:*", "tool:*", "memory:read", "memory:write")
+        words = [word for scope in scopes for word in ("--scope", scope)]
+        self.token = self.home.new_token(f"{name}s", "--person", name, *words)
 
     def _reply(self, asked: Asked) -> Answer:
         """By what was done so far, so that a model that is asked again says the same."""
         done = sum(message["role"] == "tool" for message in asked.body["messages"])
         run = asked.body["messages"][0]["content"]
+        if run.startswith("keep"):
+            kept = tool_call("write_file", f'{{"path":"/{run}.md","content":"kept"}}', "c0")
+            return streamed("All done.") if done else kept
         if done == len(NAMES):
             return streamed("All done.")
         return tool_call("work", f'{{"name":"{run} {NAMES[done]}"}}', f"c{done}")
 
-    def ask(self, run: str) -> Reply:
+    def ask(self, run: str, agent: str = "worker") -> Reply:
         ids = [("x-tangle-runid", run), ("x-tangle-turnid", "t1")]
-        return self.home.chat(run, "worker", token=self.token, headers=ids)
+        return self.home.chat(run, agent, token=self.token, headers=ids)
+
+    def versions(self, run: str) -> Reply:
+        return self.home.get(f"/memory/keeper/{run}.md/versions", token=self.token)
 
     def ran(self, run: str) -> list[int]:
         file = self.home.folder / "ran.txt"
@@ -91,9 +110,7 @@ def scenes(
                 config.write_text(
                     config.read_text().replace("[store]", "[store]\nlease_seconds = 2")
                 )
-                scene.token = scene.home.new_token(
-                    "asker2", "--scope", "call:*", "--scope", "tool:*"
-                )
+                scene.admit("asker2")
             yield scene
             scene.home.close()
 
@@ -124,4 +141,23 @@ def test_a_loop_goes_on_after_a_kill_at(
         expected[step // 2 - 1] = 2
     assert scene.ran(run) == expected
     assert scene.ask(run).body == reply.body
+    assert scene.home.stop() == 0
+
+
+@pytest.mark.parametrize("point", MEMORY_POINTS)
+def test_memory_is_written_once_after_a_kill_at(
+    point: str, store: str, scenes: ByStore[LoopScene]
+) -> None:
+    scene, run = scenes[store], f"keep-{next(numbers)}"
+    scene.home.start(env={"CRASH_AT": point})
+    with pytest.raises(OSError, match=r".*"):
+        scene.ask(run, "keeper")
+    assert scene.home.died()
+    scene.home.start()
+    before = scene.versions(run)
+    assert before.status == (200 if point == "memory.kept" else 404)
+    reply = until(partial(scene.ask, run, "keeper"), lambda reply: reply.status == 200)
+    assert reply.text == "All done."
+    (version,) = scene.versions(run).json["versions"]
+    assert (version["version"], version["by"], version["run"]) == (1, "agent", run)
     assert scene.home.stop() == 0

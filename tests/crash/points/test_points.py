@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from carnet.faults import POINTS
-from tests.crash.points import question_matrix, task_matrix, test_dialogue_points
+from tests.crash.points import question_matrix, task_matrix, test_dialogue_points, test_loop_points
 from tests.crash.points.choice import chosen
 from tests.crash.points.matrix import (
     CASES,
@@ -79,7 +79,7 @@ def test_a_postgres_store_that_is_being_restored_is_the_old_or_the_new_one_after
 def test_every_crash_point_is_killed_at() -> None:
     of_tasks = {case.partition(":")[0] for case in task_matrix.CASES}
     others = {*test_dialogue_points.POINTS, *test_messages_killed.POINTS}
-    others |= test_starter_killed.POINTS
+    others |= test_starter_killed.POINTS | set(test_loop_points.MEMORY_POINTS)
     assert {*CASES, *of_tasks, *WAITING, *question_matrix.CASES, *others} == POINTS
 
 

@@ -28,7 +28,13 @@ def test_every_limit_is_on_the_page_with_its_default() -> None:
 def test_every_code_on_the_page_exists_with_that_status() -> None:
     for name, (_, _, what) in rows().items():
         named = re.findall(r"(\d{3}) `(\w+)`", what)
-        assert named or name in {"write_stall_seconds", "retries", "tasks", "tasks_per_agent"}
+        assert named or name in {
+            "write_stall_seconds",
+            "retries",
+            "tasks",
+            "tasks_per_agent",
+            "memory_versions",
+        }
         assert [(int(status), BY_CODE[code].status) for status, code in named] == [
             (BY_CODE[code].status, int(status)) for status, code in named
         ]

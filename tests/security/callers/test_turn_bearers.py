@@ -165,6 +165,37 @@ def test_it_opens_nothing_else(house: House) -> None:
     assert statuses == [401] * 5
 
 
+def test_it_opens_the_memory_of_its_turn_and_no_other(house: House) -> None:
+    """A114: whose it is comes from the turn, and it is over with it."""
+    gateway = house.gateway
+    gateway.carnet("people", "add", "keeper")
+    token = gateway.new_token("keepers", "--person", "keeper")
+    reader = gateway.new_token(
+        "readers", "--person", "keeper", "--scope", "call:*", "--scope", "memory:read"
+    )
+
+    def ask(bearer: str, method: str = "GET", path: str = "/turn/memory/AGENT.md") -> Reply:
+        fields = [("authorization", f"Bearer {bearer}"), ("content-type", "application/json")]
+        body = b'{"content":"hers"}' if method == "PUT" else None
+        return request(method, gateway.url + path, fields, body)
+
+    def tried(bearer: str) -> list[int]:
+        rows = [ask(bearer, "PUT"), ask(bearer), ask(bearer, path="/memory/front/AGENT.md")]
+        return [*(reply.status for reply in rows), ask(bearer, path="/turn/memory/..%2Fa").status]
+
+    statuses, _ = house.during(tried, token=token)
+    assert statuses == [200, 200, 401, 400]
+    assert gateway.get("/memory/front/AGENT.md", token=token).json["content"] == "hers"
+    assert gateway.get("/memory/other/AGENT.md", token=token).json["version"] == 0
+    assert ask(house.loop.bearers[-1]).status == 401
+    assert ask(token).status == 401
+    refused, _ = house.during(lambda bearer: ask(bearer, "PUT"), token=reader)
+    assert (refused.status, refused.code) == (403, "permission_missing")
+    machine = gateway.new_token("machine-front", "--scope", "call:*", "--scope", "memory:read")
+    nobody, _ = house.during(ask, token=machine)
+    assert (nobody.status, nobody.code) == (403, "person_required")
+
+
 def test_nothing_beside_it_widens_what_its_turn_may(house: House) -> None:
     beside = [
         ("x-tangle-forwarded-depth", "0"),

@@ -31,6 +31,7 @@ from carnet.ports.calls.steps import Progress, Steps
 from carnet.ports.engine.loop import Engine
 from carnet.ports.engine.model import LanguageModel
 from carnet.ports.engine.tools import TurnTriggers
+from carnet.ports.memory.memory import Memories
 from carnet.ports.trust.people import People
 from carnet.ports.trust.schemas import Schemas
 from carnet.runtime.agents.engine import EngineAgent
@@ -46,6 +47,7 @@ from carnet.runtime.dialogue.hosted.conversations import (
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.samvad_request import Recipient
 from carnet.runtime.peers.signing import Stamping
+from carnet.runtime.tools.memory import MemoryOfCalls
 from carnet.runtime.visit.fan_out.questions import SurfacedQuestions
 from carnet.runtime.visit.loop_visit import CallsOut
 from carnet.runtime.visit.means import VisitMeans
@@ -65,6 +67,7 @@ class Parts(Struct, frozen=True, kw_only=True, eq=False):
     progress: Progress
     people: People | None = None  # whose names an agent loop is given
     triggers: Callable[[Caller], TurnTriggers | None] = lambda _: None  # theirs, for its tools
+    memory: Memories | None = None  # what it keeps for them
     streams: OpenStreams  # of loops elsewhere, that are being asked
     models: Mapping[str, LanguageModel] = {}  # that our own may ask
     surface: SurfacedQuestions | None = None  # for what is asked while turns run
@@ -253,6 +256,7 @@ def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
         steps=parts.steps,
         people=parts.people,
         triggers=parts.triggers,
+        memory=None if parts.memory is None else MemoryOfCalls(parts.memory, name, client.clock),
     )
     return Built(agent=answering, is_detached=True, removes=passing.removed)
 

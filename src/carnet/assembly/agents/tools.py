@@ -17,8 +17,9 @@ from msgspec.structs import replace
 
 from carnet.assembly.agents.functions import load
 from carnet.config import Settings, ToolSettings, resolve_secret
-from carnet.config.tools import TRIGGER_WORDS
+from carnet.config.tools import MEMORY_TOOLS, TOOL_WORDS
 from carnet.core.messages.parameters import Tool
+from carnet.engine.tools.memory import memory_tool
 from carnet.engine.tools.triggers import TRIGGER_TOOLS
 from carnet.errors import ConfigInvalid
 from carnet.ports.engine.tools import DEFAULT_SECONDS, LoopTool, ToolSource, ToolUse
@@ -86,8 +87,8 @@ def build_tools(
 
 
 def _spelled(settings: Settings, names: Sequence[str]) -> list[str]:
-    """The names that are asked for; `schedules` and `hooks` stand for all of theirs."""
-    ours = {name: tools for name, tools in TRIGGER_WORDS.items() if name not in settings.tools}
+    """The names that are asked for; `memory`, `schedules` and `hooks` stand for all of theirs."""
+    ours = {name: tools for name, tools in TOOL_WORDS.items() if name not in settings.tools}
     return [each for name in names for each in ours.get(name, (name,))]
 
 
@@ -109,6 +110,8 @@ def _built(parts: ToolParts, name: str, key: str) -> LoopTool | ToolSource:
     tool = parts.settings.tools.get(name)
     if tool is None and name in TRIGGER_TOOLS:
         return _asked(parts, TRIGGER_TOOLS[name])
+    if tool is None and name in MEMORY_TOOLS:
+        return _asked(parts, memory_tool(name, parts.settings.engine.memory_approval))
     if tool is None:  # read again: what names it needs a restart, and it does not
         raise ConfigInvalid(key=key, reason=f"'{name}' is none of [tools] any more")
     return BUILDERS[tool.way](parts, name, tool)

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from carnet.assembly.agents.loop import build_loops
+from carnet.assembly.agents.loop import ENGINE, build_loops
 from carnet.assembly.agents.tools import ToolServers
 from carnet.auth.middleware import Auth, BearerVerifier, LiveVerifier, TokenVerifier
 from carnet.config import Settings
@@ -15,6 +15,8 @@ from carnet.ports.engine.loop import Engine
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import HttpClient
 from carnet.runtime.tools.bearer_calls import BearerCalls
+from carnet.runtime.tools.bearer_memory import BearerMemory
+from carnet.runtime.tools.memory import MemoryOfActors
 from carnet.stores.open import Store
 
 
@@ -44,6 +46,8 @@ def build_engine(
         engine,
         max_bytes=settings.limits.chat_body_bytes,
         calls=lambda bearer: BearerCalls(http, at, bearer),
+        memory=lambda bearer: BearerMemory(http, at, bearer),
+        own_memory=_own_memory(settings, store, clock),
     )
     verify = BearerVerifier(
         TurnBearers(store.keys, clock, store.look_again, domain=settings.gateway.domain),
@@ -57,3 +61,12 @@ def build_engine(
         clock=clock,
     )
     return RunningEngine(app=auth, endpoint=endpoint, servers=servers)
+
+
+def _own_memory(settings: Settings, store: Store, clock: Clock) -> MemoryOfActors | None:
+    """The memory of who asks directly: at the default agent, or the only one of a loop."""
+    names = [name for name, agent in settings.agents.items() if agent.kind == ENGINE]
+    named = [name for name in names if name == settings.default_agent] or names
+    if len(named) != 1:
+        return None
+    return MemoryOfActors(store.memory, store.people, named[0], clock)

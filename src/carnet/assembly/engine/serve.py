@@ -12,7 +12,7 @@ from carnet.assembly.engine.application import RunningEngine, build_engine
 from carnet.assembly.engine.beside import note
 from carnet.assembly.serve import edge_limits, logged
 from carnet.assembly.sockets import Sockets
-from carnet.assembly.store import opened
+from carnet.assembly.store import bound, opened, starter_of
 from carnet.config import Settings
 from carnet.engine.endpoint import refuse
 from carnet.http.process import Process
@@ -58,6 +58,7 @@ async def _serve(
     http = EgressClient(allow=settings.egress.allow)
     try:
         async with opened(settings) as store:
+            bound(store, settings, starter_of(settings))
             await store.start()
             running = build_engine(settings, store, http, clock, ids, engine=engine)
             try:

@@ -50,6 +50,7 @@ class ToolCall(Struct, frozen=True, tag="tool_call", array_like=True):
     index: int = 0
     is_own: bool = False  # the agent has it run itself: it is shown, and nobody else is to
     label: str = ""  # what it does, in words for people
+    preview: str = ""  # and what would come of it, for whoever approves it
 
 
 class ToolResult(Struct, frozen=True, tag="tool_result", array_like=True):

@@ -24,6 +24,8 @@ NAMES: Final[dict[str, str]] = {
     "pay": "make calls that may cost something",
     "run:read": "see one's own runs, tasks and postings",
     "run:cancel": "cancel one's own runs and tasks",
+    "memory:read": "see what agents keep for oneself",
+    "memory:write": "change and delete it, and have agents do so",
     "triggers": "have hooks and schedules, which call agents for oneself",
     "approve": "see and answer what others' calls ask for, but for payments",
     "metrics": "read the metrics, and the details of readiness",
@@ -33,7 +35,8 @@ NAMES: Final[dict[str, str]] = {
     "admin:engine": "ask the agent loop directly, past every ledger",
     EVERY_TOOL: "have every tool of the agent loop used",
 }
-PLAIN: Final = frozenset({EVERY_AGENT, "call:remote", "pay", "run:read", "run:cancel", "triggers"})
+MEMORY: Final = frozenset({"memory:read", "memory:write"})
+PLAIN: Final = MEMORY | {EVERY_AGENT, "call:remote", "pay", "run:read", "run:cancel", "triggers"}
 
 _OF_DATA: Final = frozenset({EVERY_AGENT, EVERY_TOOL})
 

@@ -8,6 +8,7 @@ Law 2. Whoever approves a call and leaves a hidden argument as it is shown has n
 Law 3. A label is one short line, whatever the arguments hold.
 """
 
+import asyncio
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -15,14 +16,16 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from carnet.core.messages.events import ToolCall
-from carnet.ports.engine.tools import HiddenSeal, LoopTool
+from carnet.errors import CarnetError
+from carnet.ports.engine.tools import HiddenSeal, LoopTool, ToolFailed, ToolUse
 from carnet.wire.dialects.engine_chat.request import arguments_of
-from carnet.wire.dialects.engine_chat.stream import HIDDEN, SEALED
+from carnet.wire.dialects.engine_chat.stream import HIDDEN, SEALED, lines_of
 from carnet.wire.grammar import json
 
 CANNOT_OPEN: Final = "What is hidden in this call cannot be opened any more."
 MOST_ARGUMENTS: Final = 120_000  # bytes, so that a call is one frame
 MOST_LABEL: Final = 200  # characters
+PREVIEW_SECONDS: Final = 5.0  # that a tool may take to tell what would come of a use
 
 _PLACE: Final = re.compile(r"\{([A-Za-z_]\w*)\}", re.ASCII)
 
@@ -73,6 +76,17 @@ def shown(call: ToolCall, tool: LoopTool | None, cover: Cover) -> ToolCall:
         hidden = {name: cover.hide(call, name, given[name]) for name in tool.hidden & given.keys()}
         written = json.write_text(plain | hidden)
     return replace(call, arguments=written, is_own=True, label=_label(tool.label, plain))
+
+
+async def previewed(seen: ToolCall, tool: LoopTool, use: ToolUse) -> ToolCall:
+    """The same with what would come of it; without, where the tool cannot tell."""
+    if tool.preview is None:
+        return seen
+    try:
+        async with asyncio.timeout(PREVIEW_SECONDS):
+            return replace(seen, preview=lines_of(str(await tool.preview(use))))
+    except (ToolFailed, CarnetError, TimeoutError):  # the use itself will say it
+        return seen
 
 
 def approved(given: Mapping[str, Any], true: Mapping[str, Any], tool: LoopTool) -> dict[str, Any]:

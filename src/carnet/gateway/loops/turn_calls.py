@@ -52,10 +52,10 @@ class TurnCalls:
         Raises TokenInvalid for one that is not good, or not any more, and TurnElsewhere for one
         that another process has made: who calls out of a turn has to reach the one that answers it.
         """
-        shown = _BEARER.fullmatch(headers.get("authorization") or "")
-        if shown is None or not is_bearer(shown[1]):
+        shown = shown_bearer(headers)
+        if shown is None:
             return None
-        bearer = await self._bearers.verify(shown[1])
+        bearer = await self._bearers.verify(shown)
         calls = self._turns.find(bearer.id, bearer.turn, bearer.agent)
         if calls is None:
             raise TokenInvalid("the turn of this bearer has ended")
@@ -88,6 +88,12 @@ class TurnCalls:
             "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
         }
         await reply_json(exchange, page)
+
+
+def shown_bearer(headers: Headers) -> str | None:
+    """The bearer of a turn that a request shows; None where it shows none."""
+    shown = _BEARER.fullmatch(headers.get("authorization") or "")
+    return None if shown is None or not is_bearer(shown[1]) else shown[1]
 
 
 def _named(ask: Ask) -> str:

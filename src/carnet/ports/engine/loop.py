@@ -14,6 +14,7 @@ from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Sink
 from carnet.ports.engine.calls import AgentCalls
 from carnet.ports.engine.tools import Once, TurnTriggers, at_once
+from carnet.ports.memory.memory import TurnMemory
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.dialects.engine_chat.request import EngineRequest
 
@@ -30,6 +31,14 @@ class LoopTurn(Struct, frozen=True, kw_only=True):
     calls: AgentCalls | None = None  # other agents; None where none can be called
     triggers: TurnTriggers | None = None  # of the person, where she can have any from here
     is_final: bool = False  # the last hop of its chain: it answers, and calls nobody
+    memory: TurnMemory | None = None  # of the person it acts for; None where that is a machine
+
+
+class OpenLoops(Protocol):
+    """The turns whose loops are asked elsewhere at this moment, by the ids of their bearers."""
+
+    def turn(self, id: str, turn: str, agent: str, /) -> LoopTurn | None:
+        """Such a turn; None where it has ended, or never was."""
 
 
 class Engine(Protocol):

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from carnet.core.messages.parameters import Tool
 from carnet.ports.engine.calls import AgentCalls
+from carnet.ports.memory.memory import TurnMemory
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 
 Approval = Literal["never", "always", "write"]
@@ -60,6 +61,7 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     conversation: str | None = None  # of the person, that it is used in
     client_context: Mapping[str, Any] = {}  # what tools are given of what her client says
     triggers: TurnTriggers | None = None  # hers; None where there can be none
+    memory: TurnMemory | None = None  # of whom it is used for, for a tool that needs it
 
 
 class UseTool(Protocol):
@@ -83,6 +85,8 @@ class LoopTool(Struct, frozen=True, kw_only=True, eq=False):
     is_always_sent: bool = True  # else a model finds it when it looks for it
     calls_agent: bool = False  # it asks another agent: not where no hop is left
     needs_triggers: bool = False  # it makes or shows schedules and hooks
+    needs_memory: bool = False  # that of a person: not where a machine calls
+    preview: UseTool | None = None  # what would come of a use, as text for whoever approves it
 
     @property
     def needs_approval(self) -> bool:

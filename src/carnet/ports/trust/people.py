@@ -30,7 +30,9 @@ class NewRoles(Struct, frozen=True, kw_only=True):
 class EndedThing(Struct, frozen=True):
     """One thing that ended with a person."""
 
-    kind: str  # token | session | delegation | key | rule | schedule | hook | address | turn
+    kind: (
+        str  # token | session | delegation | key | rule | schedule | hook | memory | address | turn
+    )
     name: str
     state: str = "ended"  # of a turn: what it was in, until it is cancelled
 

@@ -28,6 +28,7 @@ from carnet.errors import CarnetError
 from carnet.ports.calls.steps import Steps
 from carnet.ports.engine.loop import Engine, LoopTurn
 from carnet.ports.engine.tools import TurnTriggers
+from carnet.ports.memory.memory import TurnMemory
 from carnet.ports.trust.people import People
 from carnet.runtime.chain.call_chain import CHAIN
 from carnet.runtime.visit.loop_visit import CallsOut, LoopVisit
@@ -60,14 +61,17 @@ class EngineAgent:
         steps: Steps | None,
         people: People | None = None,
         triggers: Callable[[Caller], TurnTriggers | None] = lambda _: None,
+        memory: Callable[[Call], TurnMemory | None] | None = None,
     ) -> None:
         """`system` is said first; `passing` is what of callers' messages passes after it.
 
         `calls` are those it makes itself; `name` is its own, for a loop that answers several.
-        `people` knows the names of those for whom it acts, `triggers` their schedules and hooks.
+        `people` knows the names of those for whom it acts, `triggers` their schedules and hooks,
+        `memory` what it keeps for them.
         """
         self._people = people
         self._triggers = triggers
+        self._memory = memory
         self._engine = engine
         self._calls = calls
         self._name = name
@@ -92,6 +96,7 @@ class EngineAgent:
             calls=visit,
             triggers=self._triggers(call.caller),
             is_final=visit.is_final,
+            memory=None if self._memory is None else self._memory(call),
         )
         before = CHAIN.set(visit)
         try:

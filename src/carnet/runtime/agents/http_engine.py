@@ -85,12 +85,15 @@ class OpenStreams:
 
     def find(self, id: str, turn: str, agent: str, /) -> AgentCalls | None:
         """What calls for a turn that is open; TurnElsewhere for one of another process."""
+        found = self.turn(id, turn, agent)
+        return None if found is None else found.calls
+
+    def turn(self, id: str, turn: str, agent: str, /) -> LoopTurn | None:
+        """A turn that is open; TurnElsewhere for one of another process."""
         found = self._turns.get(id)
         if found is None and self._process and not id.startswith(self.name("")):
             raise TurnElsewhere
-        if found is None or (found.name, found.agent) != (turn, agent):
-            return None
-        return found.calls
+        return found if found is not None and (found.name, found.agent) == (turn, agent) else None
 
 
 class HttpEngine:

@@ -11,19 +11,16 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from carnet.core.people.identity import Secret
-from carnet.errors import ApprovalRequired, CarnetError, ProviderError, ToolUnusable, TurnElsewhere
+from carnet.errors import ApprovalRequired, ProviderError
 from carnet.ports.engine.calls import AgentAsk, CalleeWaits
 from carnet.ports.engine.tools import ToolFailed
-from carnet.ports.world.http_client import Bounds, HttpClient, Outbound
+from carnet.ports.world.http_client import HttpClient
+from carnet.runtime.tools.turn_gateway import OK, TurnGateway
 from carnet.wire.dialects.openai import COMPLETIONS
 from carnet.wire.dialects.openai.request import write_message
-from carnet.wire.grammar import json
 
 SECONDS: Final = 660.0  # more than a call to a peer may take: that ends by itself
 MOST_BYTES: Final = 1024 * 1024  # of an answer
-
-_OK: Final = 200
-_NOBODY: Final = 401
 
 
 class BearerCalls:
@@ -34,9 +31,7 @@ class BearerCalls:
 
     def __init__(self, http: HttpClient, gateway: str, bearer: Secret) -> None:
         """`gateway` is where it listens."""
-        self._http = http
-        self._url = f"{gateway}/v1{COMPLETIONS}"
-        self._authorization = Secret(f"Bearer {bearer.reveal()}")
+        self._gateway = TurnGateway(http, gateway, bearer)
 
     async def ask_agent(self, ask: AgentAsk, /) -> str:
         """The text of its answer."""
@@ -45,31 +40,14 @@ class BearerCalls:
             "messages": [write_message(each) for each in ask.messages],
             "metadata": {"tool_call_id": ask.call},
         }
-        outbound = Outbound(
-            url=self._url,
-            body=json.write(body),
-            headers={"content-type": "application/json"},
-            secrets={"authorization": self._authorization},
-            bounds=Bounds(
-                first_byte_seconds=SECONDS,
-                idle_seconds=SECONDS,
-                total_seconds=SECONDS,
-                max_bytes=MOST_BYTES,
-            ),
+        path = f"/v1{COMPLETIONS}"
+        status, page = await self._gateway.ask(
+            "POST", path, body, seconds=SECONDS, max_bytes=MOST_BYTES
         )
-        try:
-            async with self._http.send(outbound) as answer:
-                status, page = answer.status, json.read_object(await answer.read())
-        except CarnetError as error:
-            raise ToolUnusable(f"the gateway could not be asked: {error}") from error
-        if status == _OK:
+        if status == OK:
             return _text(page)
         if page.get("code") == ApprovalRequired.code:
             raise CalleeWaits
-        if status == _NOBODY:
-            raise ToolUnusable("the gateway does not take the bearer of this turn any more")
-        if status == TurnElsewhere.status:
-            raise ToolUnusable(f"{page.get('message')} {TurnElsewhere.hint}")
         raise ToolFailed(str(page.get("message") or "The agent could not be asked."))
 
 

@@ -1,7 +1,8 @@
 """The people of one store: the port `carnet.ports.trust.people.People`.
 
 Law 1. Who ends, ends with all that admits her in one transaction: tokens, sessions, delegations and
-       those below them, keys, and what would act for her later (rules, schedules, hooks).
+       those below them, keys, what would act for her later (rules, schedules, hooks), and her
+       memory, of which nothing is left.
 Law 2. What was ended is told as it is written, not as it was before.
 Law 3. Looking one up touches no disk: all of them are in memory and at most a second old.
 """
@@ -64,6 +65,15 @@ _BELOW: Final = (
     f" WHERE person = ? OR token IN ({_TOKENS})"
     " UNION SELECT d.n FROM delegation d JOIN below b ON d.parent = b.n) SELECT n FROM below"
 )
+# Nobody could read it any more, so nothing is left of it.
+_END_MEMORY: Final = (
+    "UPDATE memory_version SET data = NULL, size = 0, erased = ? WHERE erased IS NULL"
+    " AND memory IN (SELECT n FROM memory WHERE person = ?)"
+)
+_MEMORY: Final = (
+    "SELECT m.agent || '/' || m.path FROM memory m WHERE EXISTS (SELECT 1 FROM memory_version v"
+    " WHERE v.memory = m.n AND v.erased {}) AND m.person = ? ORDER BY m.n"
+)
 # What ends: how, and how it is looked for. The first argument is when, the others are whose.
 _ENDINGS: Final[tuple[tuple[str, str, str], ...]] = (
     (
@@ -101,6 +111,7 @@ _ENDINGS: Final[tuple[tuple[str, str, str], ...]] = (
         "UPDATE hook SET paused = ? WHERE paused IS NULL AND person = ?",
         "SELECT name FROM hook WHERE paused {} AND person = ? ORDER BY n",
     ),
+    ("memory", _END_MEMORY, _MEMORY),
 )
 _FORGET_ADDRESSES: Final = "DELETE FROM address WHERE person = ?"
 _GOES_ON: Final = (

@@ -177,7 +177,7 @@ def _locked(database: Database, runs: Sequence[int]) -> Statement:
 
 
 async def _forget_the_rest(database: Database, *, now: int, cutoff: int) -> int:
-    """Rates that have run out, ended tokens, and sessions and delegations that have expired.
+    """Rates that have run out, ended tokens, expired sessions and delegations, erased memory.
 
     A forwardable token is kept: it could come back. How many tokens.
     """
@@ -191,6 +191,12 @@ async def _forget_the_rest(database: Database, *, now: int, cutoff: int) -> int:
             # Of conversations that were deleted: that they were.
             (f"DELETE FROM message WHERE conversation IN (SELECT n {_DELETED})", (cutoff,)),
             (f"DELETE {_DELETED}", (cutoff,)),
+            # Of what was erased the line that says so; of who has ended the names of her files too.
+            ("DELETE FROM memory_version WHERE erased < ?", (cutoff,)),
+            (
+                "DELETE FROM memory WHERE person IN (SELECT n FROM person WHERE ended < ?)",
+                (cutoff,),
+            ),
         ]
     )
     return gone[2]

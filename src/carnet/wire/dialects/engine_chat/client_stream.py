@@ -100,9 +100,11 @@ class ClientWriter:
         """A failure, told in the stream as every other."""
         return Reply(200, self.headers(stream=True), self.write([usage or Usage(), failed]))
 
-    def waiting(self, waiting: Waiting, usage: Usage | None, /) -> Reply:
-        """What it waits for, told in the stream."""
-        return Reply(200, self.headers(stream=True), self.write([usage or Usage(), waiting]))
+    def waiting(self, waiting: Waiting, usage: Usage | None, partial: str, /) -> Reply:
+        """What it waits for, told in the stream after what it has answered so far."""
+        said = [Text(partial)] if partial else []
+        body = self.write([*said, usage or Usage(), waiting])
+        return Reply(200, self.headers(stream=True), body)
 
     def _frames(self, event: Event) -> bytes:
         match event:

@@ -49,6 +49,7 @@ MOST_OPEN: Final = 128  # calls without a result
 MOST_TOKENS: Final = 10**12  # of one answer: beyond it a count is a mistake
 MOST_REASON: Final = 64  # characters
 MOST_LABEL: Final = 200  # characters of what people are shown of a call
+MOST_PREVIEW: Final = 2000  # of what would come of it
 HIDDEN: Final = "***"  # what people are shown of an argument that nobody is to see
 SEALED: Final = "sealed:"  # what such an argument begins with where the loop must find it again
 MOST_WORDS: Final = 1000  # of the message of an error, that are kept
@@ -70,6 +71,7 @@ class _Call(Struct, gc=False):
     arguments: dict[str, Any] | None = None
     input: dict[str, Any] | None = None
     label: str = ""
+    preview: str = ""
 
 
 class _Result(Struct, gc=False):
@@ -186,7 +188,8 @@ class EngineReader:
             raise ProviderError("two tool calls have one id, or there are too many")
         written, index = json.write_text(arguments), len(self._calls)
         label = call.label[:MOST_LABEL] if call.label.isprintable() else ""
-        read = ToolCall(call.id, call.name, written, index, is_own=True, label=label)
+        preview = lines_of(call.preview)
+        read = ToolCall(call.id, call.name, written, index, True, label, preview)  # noqa: FBT003
         self._calls[call.id] = read
         return read
 
@@ -265,10 +268,18 @@ def approval_of(call: ToolCall) -> Interrupt:
     given = json.read_object(call.arguments.encode())
     arguments = {name: HIDDEN if _is_sealed(value) else value for name, value in given.items()}
     more: dict[str, Any] = {"tool": call.name, "arguments": arguments}
+    if call.preview:
+        more["preview"] = call.preview
     if len(json.write(more)) > MOST_DATA_BYTES:
         del more["arguments"]
     message = call.label or f"The tool {call.name} is to be run."
     return Interrupt(kind="approval", id=call.id, message=message, more=more)
+
+
+def lines_of(preview: str) -> str:
+    """What people are shown of what would come of a call: lines that can be shown, not too many."""
+    shown = preview[:MOST_PREVIEW]
+    return "".join([sign if sign == "\n" or sign.isprintable() else " " for sign in shown])
 
 
 def _is_sealed(value: object) -> bool:

@@ -109,7 +109,8 @@ class EngineWriter:
         # Arguments that are no object are told to the model as an error; there are none to show.
         arguments = arguments_of(call) or {}
         data = {"id": call.id, "name": call.name, "arguments": arguments}
-        return _frame(TOOL_CALL, data | {"label": call.label} if call.label else data)
+        words = {"label": call.label, "preview": call.preview}
+        return _frame(TOOL_CALL, data | {name: text for name, text in words.items() if text})
 
     def _result(self, result: ToolResult) -> bytes:
         if result.id not in self._open:

@@ -53,6 +53,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.UnsupportedProtocolVersion, errors.MalformedRequest),
         errors.IdempotencyMismatch,  # a span that was used before, for something else
         *(errors.PersonExists, errors.TriggerExists, errors.TriggerPaused),
+        *(errors.MemoryChanged, errors.MemoryFull),
         errors.UsageInvalid,
     ),
     errors.PolicyStateInvalid: (409, SCHEMA_INVALID),
@@ -95,6 +96,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.LegalRestriction: (451, AUTH_FAILED),
     errors.PolicyForbidden: (403, AUTH_FAILED),
     errors.AnswerForbidden: (403, AUTH_FAILED),
+    errors.PersonRequired: (403, AUTH_FAILED),
     **_with_status(REPLAY_DETECTED, errors.NonceReplayed, errors.TimestampOutOfWindow),  # R11
     **_with_status(INJECTION_DETECTED, errors.InjectionDetected),
     **_with_status(
@@ -102,9 +104,8 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.SkillNotFound, errors.AgentNotFound, errors.PeerUnknown),
         *(errors.PeerAgentNotFound, errors.RunNotFound, errors.RouteNotFound),
         *(errors.TaskNotFound, errors.DeliveryNotFound, errors.InterruptNotFound),
-        errors.RuleNotFound,
-        *(errors.PersonNotFound, errors.TriggerNotFound),
-        *(errors.ConversationNotFound, errors.MessageNotFound),
+        *(errors.RuleNotFound, errors.PersonNotFound, errors.TriggerNotFound),
+        *(errors.ConversationNotFound, errors.MessageNotFound, errors.MemoryFileNotFound),
     ),
     errors.Deleted: (410, SKILL_NOT_FOUND),
     errors.ConversationBusy: (409, AGENT_UNAVAILABLE),

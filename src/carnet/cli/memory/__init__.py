@@ -1,0 +1,1 @@
+"""Commands about what agents keep for a person."""

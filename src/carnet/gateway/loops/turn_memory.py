@@ -1,0 +1,97 @@
+"""Memory for a loop elsewhere: with the bearer of the turn that it answers, and for that alone.
+
+Law 1. Whose memory it is and which agent's comes from the turn. There is no argument for either.
+Law 2. The bearer is good while its stream is open (see `turn_calls`), and for what the caller of
+       the turn may: `memory:read`, `memory:write`.
+Law 3. Whether somebody has to approve a write is for the loop to ask; ours does.
+"""
+
+from carnet.core.memory.path import parse_folder, parse_path
+from carnet.errors import MemoryFileNotFound, PermissionMissing, PersonRequired, TokenInvalid
+from carnet.gateway.loops.turn_calls import shown_bearer
+from carnet.gateway.people.memory import file_page, read_content
+from carnet.guards.caller.turn_bearer import TurnBearers
+from carnet.http.exchange import Exchange, Row, reply_json
+from carnet.ports.engine.loop import OpenLoops
+from carnet.ports.memory.memory import TurnMemory
+from carnet.wire.grammar.query import read_query, read_word
+
+
+class TurnMemoryPages:
+    """Takes what loops elsewhere read and write."""
+
+    def __init__(self, bearers: TurnBearers, loops: OpenLoops) -> None:
+        """`loops` are the turns whose loops are being asked."""
+        self._bearers = bearers
+        self._loops = loops
+
+    async def list(self, exchange: Exchange) -> None:
+        """GET /turn/memory: the files, of a folder or all, or the lines with some words."""
+        memory = await self._memory(exchange, "memory:read")
+        query = read_query(exchange.query.decode("latin-1"))
+        search, folder = read_word(query, "search"), read_word(query, "folder")
+        if search is not None:
+            await reply_json(exchange, {"hits": await memory.search(search)})
+            return
+        files = await memory.list(parse_folder(folder or ""))
+        await reply_json(exchange, {"files": [file_page(file) for file in files]})
+
+    async def read(self, exchange: Exchange, name: str) -> None:
+        """GET /turn/memory/{path}."""
+        memory = await self._memory(exchange, "memory:read")
+        path = parse_path(name)
+        text = await memory.read(path)
+        if text is None:
+            raise MemoryFileNotFound
+        await reply_json(exchange, {"path": path, "content": text})
+
+    async def write(self, exchange: Exchange, name: str) -> None:
+        """PUT /turn/memory/{path}."""
+        memory = await self._memory(exchange, "memory:write")
+        path, asked = parse_path(name), await read_content(exchange)
+        file = await memory.write(path, asked.content)
+        await reply_json(exchange, file_page(file))
+
+    async def _memory(self, exchange: Exchange, permission: str) -> TurnMemory:
+        shown = shown_bearer(exchange.headers)
+        if shown is None:
+            raise TokenInvalid("no bearer of a turn is shown")
+        bearer = await self._bearers.verify(shown)
+        turn = self._loops.turn(bearer.id, bearer.turn, bearer.agent)
+        if turn is None:
+            raise TokenInvalid("the turn of this bearer has ended")
+        if not turn.actor.may(permission):
+            raise PermissionMissing(permission=permission)
+        if turn.memory is None:
+            raise PersonRequired
+        return turn.memory
+
+
+ROUTES = (
+    Row(
+        method="GET",
+        path="/turn/memory",
+        endpoint=TurnMemoryPages.list,
+        auth="gate",
+        summary="For an agent loop, with the bearer of its turn: files, or lines with some words",
+        query=("folder", "search"),
+        answer="Page",
+    ),
+    Row(
+        method="GET",
+        path="/turn/memory/{path}",
+        endpoint=TurnMemoryPages.read,
+        auth="gate",
+        summary="For an agent loop, with the bearer of its turn: what a file says",
+        answer="Page",
+    ),
+    Row(
+        method="PUT",
+        path="/turn/memory/{path}",
+        endpoint=TurnMemoryPages.write,
+        auth="gate",
+        summary="For an agent loop, with the bearer of its turn: write a file",
+        body="MemoryContent",
+        answer="Page",
+    ),
+)

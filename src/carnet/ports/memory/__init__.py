@@ -1,0 +1,1 @@
+"""The memory of people: what agents keep for them, as files."""

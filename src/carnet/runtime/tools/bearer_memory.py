@@ -1,0 +1,73 @@
+"""Memory, read and written by a loop in a process of its own: through the gateway that asked it.
+
+Law. Whose it is the gateway knows, by the bearer of the turn. What it refuses is for the model.
+"""
+
+import builtins
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from carnet.core.memory.text import LineHit
+from carnet.core.people.identity import Secret
+from carnet.errors import ToolUnusable
+from carnet.ports.engine.tools import ToolFailed
+from carnet.ports.memory.memory import MOST_FILE_BYTES, MemoryFile
+from carnet.ports.world.http_client import HttpClient
+from carnet.runtime.tools.turn_gateway import OK, TurnGateway
+
+PLACE: Final = "/turn/memory"
+SECONDS: Final = 30.0
+MOST_BYTES: Final = 8 * MOST_FILE_BYTES
+
+_MISSING: Final = 404
+_OURS: Final = 500
+
+
+class BearerMemory:
+    """The memory of one turn."""
+
+    def __init__(self, http: HttpClient, gateway: str, bearer: Secret) -> None:
+        """`gateway` is where it listens."""
+        self._gateway = TurnGateway(http, gateway, bearer)
+
+    async def read(self, path: str, /) -> str | None:
+        """What a file says; None if there is none."""
+        status, page = await self._ask("GET", _place(path))
+        return None if status == _MISSING else str(page["content"])
+
+    async def list(self, folder: str, /) -> builtins.list[MemoryFile]:
+        """The files in a folder and below it."""
+        query = {"folder": folder.removesuffix("/")} if folder else {}
+        _, page = await self._ask("GET", f"{PLACE}?{urlencode(query)}")
+        return [_file(each) for each in page["files"]]
+
+    async def search(self, question: str, /) -> builtins.list[LineHit]:
+        """The lines that hold some words."""
+        words = " ".join(question.split())
+        _, page = await self._ask("GET", f"{PLACE}?{urlencode({'search': words})}")
+        return [LineHit(each["path"], each["line"], each["text"]) for each in page["hits"]]
+
+    async def write(self, path: str, text: str, /) -> MemoryFile:
+        """Write a file."""
+        _, page = await self._ask("PUT", _place(path), {"content": text})
+        return _file(page)
+
+    async def _ask(
+        self, method: str, path: str, body: object | None = None
+    ) -> tuple[int, dict[str, Any]]:
+        status, page = await self._gateway.ask(
+            method, path, body, seconds=SECONDS, max_bytes=MOST_BYTES
+        )
+        if status == OK or (status == _MISSING and method == "GET"):
+            return status, page
+        if status >= _OURS:
+            raise ToolUnusable(f"the gateway answered {status}")
+        raise ToolFailed(str(page.get("message") or "Memory could not be used."))
+
+
+def _place(path: str) -> str:
+    return f"{PLACE}/{quote(path, safe='')}"
+
+
+def _file(page: dict[str, Any]) -> MemoryFile:
+    return MemoryFile(path=page["path"], version=page["version"], size=page["bytes"], at=None)

@@ -1,0 +1,1 @@
+"""What agents keep for people, in tables."""
