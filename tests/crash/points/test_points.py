@@ -23,6 +23,7 @@ from tests.crash.points.matrix import (
 from tests.crash.points.test_waiting import WAITING
 from tests.faults.scene import Pair
 from tests.faults.stores import STORES
+from tests.interop.composition import test_orchestrator
 
 
 @pytest.mark.parametrize("point", WHOLE)
@@ -76,8 +77,8 @@ def test_a_postgres_store_that_is_being_restored_is_the_old_or_the_new_one_after
 
 def test_every_crash_point_is_killed_at() -> None:
     of_tasks = {case.partition(":")[0] for case in task_matrix.CASES}
-    of_drivers = test_dialogue_points.POINTS
-    assert {*CASES, *of_tasks, *WAITING, *question_matrix.CASES, *of_drivers} == POINTS
+    others = (*test_dialogue_points.POINTS, *test_orchestrator.ASKING)
+    assert {*CASES, *of_tasks, *WAITING, *question_matrix.CASES, *others} == POINTS
 
 
 def test_each_store_is_killed_on_at_no_less_than_a_third_of_the_points() -> None:
