@@ -74,6 +74,8 @@ agents = ["shop", "echo"]
 )
 BESIDE = "echo:\n{0}\n\ncautious:\naccepted\n\nheld:\nlet go"
 
+ASKING = ("question.begin", "question.asked", "question.withheld")  # where it is killed
+
 numbers = itertools.count()
 
 
@@ -269,10 +271,7 @@ def test_a_payment_that_one_asks_for_is_paid_once(acme: Organisation, run: str) 
     assert done.json["usage"]["cost"] == "0.02"
 
 
-@pytest.mark.parametrize(
-    "point",
-    ["question.begin", "question.asked", "answer.done", "resolve.used", "question.withheld"],
-)
+@pytest.mark.parametrize("point", [*ASKING, "answer.done", "resolve.used"])
 def test_a_kill_while_one_asks_loses_neither_question_nor_answer(
     acme: Organisation, run: str, point: str
 ) -> None:

@@ -163,15 +163,18 @@ class Queue:
 
     def close(self) -> None:
         """Take no more jobs."""
-        self._take_no_more("the store is closed")
+        self.refuse("the store is closed")
 
-    def settle(self, outcomes: list[Outcome], trouble: str | None, refusal: str = "") -> None:
+    def refuse(self, reason: str) -> None:
+        """Take no more jobs, for this reason unless there was one before."""
+        self.refusal = self.refusal or reason
+        self.refusing.set()
+
+    def settle(self, outcomes: list[Outcome], trouble: str | None) -> None:
         """Answer those who wait. `trouble` None: nothing was to be written, which tells nothing."""
         self._waiting -= len(outcomes)
         if trouble is not None and trouble != self._trouble:
             self._note_trouble(trouble)
-        if refusal:
-            self._take_no_more(refusal)
         turns: list[Turn] = []
         for (payload, future), answer in outcomes:
             try:
@@ -188,10 +191,6 @@ class Queue:
                 self._give_back(payload, answer)
         if turns:
             self.changed(turns)
-
-    def _take_no_more(self, reason: str) -> None:
-        self.refusal = self.refusal or reason
-        self.refusing.set()
 
     def _note_trouble(self, trouble: str) -> None:
         self._trouble = trouble

@@ -88,7 +88,9 @@ class SqliteWriter:
     def _settle(self, done: Committed, trouble: str | None) -> None:
         self._is_busy = False
         late = self._turn_away(done) if done.is_busy else []
-        self.queue.settle(done.outcomes + late, trouble, done.trouble if done.is_final else "")
+        if done.is_final:
+            self.queue.refuse(done.trouble)
+        self.queue.settle(done.outcomes + late, trouble)
         self._go_on()
 
     def _turn_away(self, done: Committed) -> list[Outcome]:

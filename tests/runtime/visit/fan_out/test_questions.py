@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection, Sequence
 
+import pytest
 from msgspec.structs import replace
 
 import carnet
@@ -32,9 +33,6 @@ class Shown:
             self.is_away = False
             raise StorageUnavailable
         self.asked += interrupts
-
-    def has_asked(self) -> bool:
-        return bool(self.asked)
 
     async def answers(self, call: Call) -> Sequence[Answered]:
         del call
@@ -88,22 +86,26 @@ async def test_what_is_asked_again_after_its_answer_is_asked_when_the_turn_waits
     assert len(shown.asked) == 1
 
 
-async def test_an_answer_of_the_last_moment_counts_and_without_one_the_turn_waits() -> None:
-    for is_given in (True, False):
-        agents, shown = Agents(a=Waiting((ASKED,)), **done("b")), Shown()
-        agents.let("a")
-        running = asyncio.ensure_future(run(agents, shown, "without"))
-        await until_so(shown.has_asked)
-        assert shown.asked[0].without
-        if is_given:
-            shown.give("rejected", "without")
-        agents.let("b")
-        (*_, end) = await running
-        assert isinstance(end, Done if is_given else Waiting)
-        assert agents.made == [(0, "a", "?"), (1, "b", "?")]  # which is brought nothing
-        if isinstance(end, Waiting):
-            assert shown.withheld == [{ASKED.id}]
-            assert end.interrupts[0].without
+@pytest.mark.parametrize("is_given", [True, False])
+async def test_an_answer_of_the_last_moment_counts_and_without_one_the_turn_waits(
+    is_given: bool,  # noqa: FBT001  a parameter
+) -> None:
+    agents, shown = Agents(a=Waiting((ASKED,)), **done("b")), Shown()
+    agents.let("a")
+    running = asyncio.ensure_future(run(agents, shown, "without"))
+    await until_so(lambda: bool(shown.asked))
+    assert shown.asked[0].without
+    if is_given:
+        shown.give("rejected", "without")
+    agents.let("b")
+    (*_, end) = await running
+    assert agents.made == [(0, "a", "?"), (1, "b", "?")]  # which is brought nothing
+    if is_given:
+        assert end == Done()
+    else:
+        assert isinstance(end, Waiting)
+        assert shown.withheld == [{ASKED.id}]
+        assert end.interrupts[0].without
 
 
 def _passed_on() -> Interrupt:
