@@ -177,9 +177,7 @@ class _Building:
         claims = ThreadClaims(kept, backend.router, policy, clock=clock, ids=ids)
         relay = self._relay() if policy.relays else None
         journal = backend.journal
-        messages = MessageEndpoint(
-            answering, kept, claims, answers, journal, policy, clock, relay=relay
-        )
+        messages = MessageEndpoint(answering, kept, claims, answers, journal, policy, relay=relay)
         pages = ConversationPages(kept, policy, clock, words=words_of)
         return answering, [*offered(MESSAGES, messages), *offered(CONVERSATIONS, pages)]
 

@@ -22,13 +22,13 @@ from carnet.core.chain.carnet import Mark
 from carnet.core.messages.mentions import leading_handles, named
 from carnet.core.people.identity import Caller, Secret
 from carnet.errors import AgentNotFound, CarnetError, InvalidRequest
-from carnet.gateway.conversations.transcript import is_retryable, told
+from carnet.gateway.conversations.transcript import history_of, is_retryable
 from carnet.guards.target.target import permit
 from carnet.ports.calls.agent import Router
 from carnet.ports.calls.conversations import (
-    Begun,
-    Conversation,
+    BegunAnswer,
     Conversations,
+    KeptConversation,
     KeptMessage,
     NewAnswer,
     NewMessage,
@@ -77,15 +77,19 @@ class ThreadClaims:
         self._clock = clock
         self._ids = ids
 
+    def now(self) -> int:
+        """The time, in microseconds since the epoch."""
+        return self._clock.wall_us()
+
     # ------------------------------------------------------------------ whom
 
-    def choose(self, sent: SentMessage, before: Conversation | None, caller: Caller) -> Target:
+    def choose(self, sent: SentMessage, before: KeptConversation | None, caller: Caller) -> Target:
         """Who is asked; a refusal if nobody is, or not for this caller."""
         target = self._router.find(self._named(sent, before))
         permit(caller, target)
         return target
 
-    def _named(self, sent: SentMessage, before: Conversation | None) -> str:
+    def _named(self, sent: SentMessage, before: KeptConversation | None) -> str:
         if sent.agent is not None:
             return sent.agent
         handles, _ = leading_handles(sent.content)
@@ -139,24 +143,30 @@ class ThreadClaims:
             run=self._run(),
             turn=self._turn(),
             trigger=trigger,
-            now=self._clock.wall_us(),
+            now=self.now(),
         )
 
-    def another(self, conversation: Conversation, said: KeptMessage, agent: str) -> NewAnswer:
+    def another(
+        self, conversation: KeptConversation, question: KeptMessage, agent: str
+    ) -> NewAnswer:
         """A second answer to what was said."""
         return NewAnswer(
             owner=conversation.owner,
             conversation=conversation.id,
-            to=said.id,
+            to=question.id,
             id=self._message_id(),
             agent=agent,
             run=self._run(),
             turn=self._turn(),
-            now=self._clock.wall_us(),
+            now=self.now(),
         )
 
     async def again(
-        self, conversation: Conversation, said: KeptMessage, answer: KeptMessage, caller: Caller
+        self,
+        conversation: KeptConversation,
+        question: KeptMessage,
+        answer: KeptMessage,
+        caller: Caller,
     ) -> NewAnswer:
         """The same answer, tried again: in its turn while that may run again."""
         turn = await self._conversations.turn_of(conversation.owner, answer)
@@ -166,12 +176,12 @@ class ThreadClaims:
         return NewAnswer(
             owner=conversation.owner,
             conversation=conversation.id,
-            to=said.id,
+            to=question.id,
             id=answer.id,
             agent=answer.author or conversation.agent,
             run=answer.run or self._run(),
             turn=answer.turn if is_same and answer.turn else self._turn(),
-            now=self._clock.wall_us(),
+            now=self.now(),
         )
 
     def _message_id(self) -> str:
@@ -186,34 +196,36 @@ class ThreadClaims:
     # ------------------------------------------------------------------ the call
 
     async def claim(
-        self, begun: Begun, *, authorization: Secret | None, correlation: str | None
+        self, begun: BegunAnswer, *, authorization: Secret | None, correlation: str | None
     ) -> Claim:
         """The call that an answer is asked for by."""
-        conversation, said, answer = begun.conversation, begun.said, begun.answer
+        conversation, question, answer = begun.conversation, begun.question, begun.answer
         agent = answer.author or conversation.agent
         branch = await self._conversations.branch(
-            conversation, last=said.n, limit=self._policy.history
+            conversation, last=question.n, limit=self._policy.history
         )
         with_tools = self._router.find(agent).kind == ENGINE
         ask = Ask(
-            messages=told(branch, agent, with_tools=with_tools),
+            messages=history_of(branch, agent, with_tools=with_tools),
             stream=True,
-            thread=self._thread(conversation, said, answer),
+            thread=self._thread(conversation, question, answer),
         )
         return Claim(
             dialect=DIALECT,
             agent=agent,
             ask=ask,
             # What was said before may have been added to since; it is the same request.
-            digest=blake2b(f"{answer.id}\0{said.id}".encode(), digest_size=32).digest(),
+            digest=blake2b(f"{answer.id}\0{question.id}".encode(), digest_size=32).digest(),
             request=write_request(ask, model=agent, stream=True),
             marks=(Mark(stamp=DIALECT, run=answer.run, turn=answer.turn, counts=False),),
             authorization=authorization,
             correlation=correlation,
         )
 
-    def _thread(self, conversation: Conversation, said: KeptMessage, answer: KeptMessage) -> Thread:
-        metadata: dict[str, Any] = json.read_object(said.metadata) if said.metadata else {}
+    def _thread(
+        self, conversation: KeptConversation, question: KeptMessage, answer: KeptMessage
+    ) -> Thread:
+        metadata: dict[str, Any] = json.read_object(question.metadata) if question.metadata else {}
         context = metadata.get("client_context") or {}
         policy = self._policy
         return Thread(
@@ -221,7 +233,7 @@ class ThreadClaims:
             answer=answer.id,
             trigger=conversation.trigger,
             client_context=_passing(context, policy.tool_context),
-            told=_passing(context, policy.model_context),
+            model_context=_passing(context, policy.model_context),
         )
 
 

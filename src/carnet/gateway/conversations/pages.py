@@ -21,9 +21,9 @@ from carnet.gateway.conversations.claims import FrontPolicy
 from carnet.http.exchange import Exchange, Row, check_json_body, reply_json
 from carnet.ports.calls.conversations import (
     MOST_SEARCHED,
-    Conversation,
     ConversationFilter,
     Conversations,
+    KeptConversation,
     KeptMessage,
 )
 from carnet.ports.world.clock import Clock
@@ -161,7 +161,7 @@ class ConversationPages:
 
     # ------------------------------------------------------------------ reading what was asked
 
-    async def _find(self, caller: Caller, name: str) -> Conversation:
+    async def _find(self, caller: Caller, name: str) -> KeptConversation:
         found = await self._conversations.find(caller.owner, name)
         if found is None:
             raise ConversationNotFound
@@ -184,7 +184,7 @@ class ConversationPages:
             archived=read_flag(query, "archived"),
         )
 
-    async def _head(self, conversation: Conversation, asked: Shown) -> int | None:
+    async def _head(self, conversation: KeptConversation, asked: Shown) -> int | None:
         if "head" not in asked:
             return None
         head = asked["head"]
@@ -197,7 +197,7 @@ class ConversationPages:
 
     # ------------------------------------------------------------------ showing
 
-    def _line(self, conversation: Conversation) -> Shown:
+    def _line(self, conversation: KeptConversation) -> Shown:
         return {
             "id": conversation.id,
             "title": conversation.title,
@@ -216,7 +216,7 @@ class ConversationPages:
         }
 
     async def _shown(
-        self, conversation: Conversation, branch: Sequence[KeptMessage]
+        self, conversation: KeptConversation, branch: Sequence[KeptMessage]
     ) -> Sequence[Shown]:
         parents = [each.parent for each in branch]
         beside = await self._conversations.beside(conversation, parents) if branch else ()
@@ -229,7 +229,7 @@ class ConversationPages:
             await asyncio.sleep(0)  # each may be long, and others wait
         return found
 
-    async def _branch(self, conversation: Conversation) -> Sequence[KeptMessage]:
+    async def _branch(self, conversation: KeptConversation) -> Sequence[KeptMessage]:
         """What is shown of a conversation, as ids in the order in which it was said."""
         found: list[KeptMessage] = []
         last = conversation.head
@@ -242,13 +242,13 @@ class ConversationPages:
             last = some[-1].parent
         return found[::-1]
 
-    async def _pieces(self, conversation: Conversation) -> AsyncIterator[KeptMessage]:
+    async def _pieces(self, conversation: KeptConversation) -> AsyncIterator[KeptMessage]:
         for each in await self._branch(conversation):
             found = await self._conversations.message(conversation, each.id)
             if found is not None:
                 yield found
 
-    async def _as_json(self, conversation: Conversation) -> AsyncIterator[bytes]:
+    async def _as_json(self, conversation: KeptConversation) -> AsyncIterator[bytes]:
         head = json.write(self._line(conversation))
         yield head[:-1] + b',"messages":['
         comma = b""
@@ -257,7 +257,7 @@ class ConversationPages:
             comma = b","
         yield b"]}"
 
-    async def _as_text(self, conversation: Conversation) -> AsyncIterator[bytes]:
+    async def _as_text(self, conversation: KeptConversation) -> AsyncIterator[bytes]:
         yield f"# {conversation.title or conversation.id}\n".encode()
         async for each in self._pieces(conversation):
             who = "You" if each.role == "user" else f"@{each.author}"
