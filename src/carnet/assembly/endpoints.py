@@ -178,7 +178,8 @@ class _Building:
         relay = self._relay() if policy.relays else None
         journal = backend.journal
         messages = MessageEndpoint(answering, kept, claims, answers, journal, policy, relay=relay)
-        pages = ConversationPages(kept, policy, clock, words=words_of)
+        readers = backend.concurrency.readers
+        pages = ConversationPages(kept, policy, clock, readers=readers, words=words_of)
         return answering, [*offered(MESSAGES, messages), *offered(CONVERSATIONS, pages)]
 
     def _relay(self) -> Callable[[Call], Call]:

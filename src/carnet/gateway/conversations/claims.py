@@ -11,6 +11,9 @@ Law 2. An answer that is given again is the same turn while that may run again: 
 Law 3. Of what a client tells of itself an agent is given what the configuration lists, and no more.
 """
 
+import asyncio
+from collections.abc import Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -22,6 +25,7 @@ from carnet.core.chain.carnet import Mark
 from carnet.core.messages.mentions import leading_handles, named
 from carnet.core.people.identity import Caller, Secret
 from carnet.errors import AgentNotFound, CarnetError, InvalidRequest
+from carnet.gateway.bodies import LARGE_BYTES
 from carnet.gateway.conversations.transcript import history_of, is_retryable
 from carnet.guards.target.target import permit
 from carnet.ports.calls.agent import Router
@@ -204,19 +208,17 @@ class ThreadClaims:
         branch = await self._conversations.branch(
             conversation, last=question.n, limit=self._policy.history
         )
+        thread, is_long = self._thread(conversation, question, answer), _size(branch) > LARGE_BYTES
         with_tools = self._router.find(agent).kind == ENGINE
-        ask = Ask(
-            messages=history_of(branch, agent, with_tools=with_tools),
-            stream=True,
-            thread=self._thread(conversation, question, answer),
-        )
+        asked = partial(_asked, branch, agent, thread, with_tools=with_tools)
+        ask, request = await asyncio.to_thread(asked) if is_long else asked()
         return Claim(
             dialect=DIALECT,
             agent=agent,
             ask=ask,
             # What was said before may have been added to since; it is the same request.
             digest=blake2b(f"{answer.id}\0{question.id}".encode(), digest_size=32).digest(),
-            request=write_request(ask, model=agent, stream=True),
+            request=request,
             marks=(Mark(stamp=DIALECT, run=answer.run, turn=answer.turn, counts=False),),
             authorization=authorization,
             correlation=correlation,
@@ -235,6 +237,19 @@ class ThreadClaims:
             client_context=_passing(context, policy.tool_context),
             model_context=_passing(context, policy.model_context),
         )
+
+
+def _size(branch: Sequence[KeptMessage]) -> int:
+    return sum([len(message.parts) for message in branch])
+
+
+def _asked(
+    branch: Sequence[KeptMessage], agent: str, thread: Thread, *, with_tools: bool
+) -> tuple[Ask, bytes]:
+    """What an agent is asked at the end of a branch, and the same as it is recorded."""
+    messages = history_of(branch, agent, with_tools=with_tools)
+    ask = Ask(messages=messages, stream=True, thread=thread)
+    return ask, write_request(ask, model=agent, stream=True)
 
 
 def _passing(context: dict[str, Any], members: tuple[str, ...]) -> dict[str, Any]:

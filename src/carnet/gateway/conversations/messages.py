@@ -6,7 +6,9 @@ Law 2. Who sends the same again is shown the same answer: from its record, or wh
 Law 3. She speaks with her own rights: the gate judges each of her messages as any call.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from carnet.core.call import Call, Thread
@@ -22,6 +24,7 @@ from carnet.errors import (
     OutcomeUnknown,
 )
 from carnet.gateway.answer import Answering
+from carnet.gateway.bodies import LARGE_BYTES
 from carnet.gateway.conversations.answers import Answers, thread_of
 from carnet.gateway.conversations.claims import FrontPolicy, ThreadClaims
 from carnet.http.exchange import Exchange, Row, check_json_body, read_authorization, reply_json
@@ -95,7 +98,9 @@ class MessageEndpoint:
         began = self._answering.begin()
         check_json_body(exchange.headers)
         most = self._policy.content_bytes
-        sent = read_sent(await exchange.read(2 * most + BESIDE_BYTES), most_bytes=most)
+        body = await exchange.read(2 * most + BESIDE_BYTES)
+        read = partial(read_sent, body, most_bytes=most)
+        sent = await asyncio.to_thread(read) if len(body) > LARGE_BYTES else read()
         conversation = exchange.headers.get(CONVERSATION) or None
         before = None
         if conversation is not None:

@@ -49,7 +49,7 @@ from carnet.stores.turn.row import read_turn
 
 MOST_CONVERSATIONS: Final = 10_000  # of one owner
 MOST_MESSAGES: Final = 2_000  # of one conversation
-MOST_BYTES: Final = 4 * 1024 * 1024  # of messages that are read at a time
+MOST_BYTES: Final = 1024 * 1024  # of messages that are read at a time
 LONG: Final = 16_384  # characters whose words are looked for beside the event loop
 
 
