@@ -1,10 +1,15 @@
 """From settings and an open store to what works beside the calls: webhooks out, tasks run."""
 
+from collections.abc import Sequence
+
 from carnet.config import Settings
+from carnet.gateway.conversations.answers import Answers
 from carnet.guards.limits import Concurrency
 from carnet.ports.calls.agent import Router
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import HttpClient
+from carnet.runtime.egress.client import EgressClient
+from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.peers.signing import Signing
 from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.tasks.worker import TaskWorker
@@ -12,11 +17,13 @@ from carnet.runtime.triggers.notices import TriggerNotices
 from carnet.runtime.triggers.scheduler import Scheduler
 from carnet.runtime.triggers.zones import find_zone
 from carnet.runtime.turns.runner import TurnRunner
+from carnet.runtime.webhooks.callbacks import CallbackDeliveries
 from carnet.runtime.webhooks.dispatcher import Dispatcher
 from carnet.runtime.webhooks.payload import Webhooks
 from carnet.runtime.webhooks.schedule import DeliverySchedule
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
+from carnet.wire.dialects.dialect import Dialect, GatewayFacts
 
 
 def build_dispatcher(
@@ -80,3 +87,37 @@ def build_worker(
     store.expiry.teller = worker.expired
     journal.ends_waiting = store.expiry
     return worker
+
+
+def build_journal(
+    settings: Settings, store: Store, clock: Clock, ids: Ids, dialects: Sequence[Dialect]
+) -> TurnRunner:
+    """What runs the turns of a gateway."""
+    gateway = GatewayFacts(domain=settings.gateway.domain, currency=settings.ledger.currency)
+    journal = TurnRunner(
+        turns=store.turns,
+        clock=clock,
+        ids=ids,
+        currency=settings.ledger.currency,
+        worker=store.worker,
+        cluster=store.cluster,
+        tasks=store.tasks,
+        deliveries=CallbackDeliveries(dialects, gateway, ids.uuid, store.people.owner),
+    )
+    journal.notify = settings.inbox.notify
+    journal.has_ended = store.revocations.has_ended
+    store.revocations.listen(journal.stop_ended)
+    if store.cluster is not None:
+        store.cluster.listen(journal.stop)
+    return journal
+
+
+def build_ring(domain: str, store: Store, http: EgressClient, clock: Clock) -> Ring:
+    """The keys of others, and our own."""
+    own = (domain, store.keys)
+    return Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock, own=own)
+
+
+def build_answers(store: Store, clock: Clock) -> Answers:
+    """What writes down the answers in conversations of people."""
+    return Answers(store.conversations, store.turns, store.watch, clock)

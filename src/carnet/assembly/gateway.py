@@ -12,7 +12,14 @@ from carnet.assembly.agents.kinds import KINDS, Kind, Parts
 from carnet.assembly.agents.models import LazyModels
 from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
 from carnet.assembly.agents.turn_triggers import TriggersOfCalls
-from carnet.assembly.background import build_dispatcher, build_scheduler, build_worker
+from carnet.assembly.background import (
+    build_answers,
+    build_dispatcher,
+    build_journal,
+    build_ring,
+    build_scheduler,
+    build_worker,
+)
 from carnet.assembly.endpoints import Backend, build_app, build_concurrency, build_endpoints
 from carnet.assembly.pages import (
     build_metrics,
@@ -30,7 +37,6 @@ from carnet.core.people.address import Identities
 from carnet.errors import CarnetError
 from carnet.faults import point
 from carnet.gateway.answer import Answering
-from carnet.gateway.conversations.answers import Answers
 from carnet.gateway.endpoint import App
 from carnet.gateway.operations import ROUTES as OPERATIONS
 from carnet.gateway.operations import Operations
@@ -57,12 +63,12 @@ from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.fan_out.questions import SurfacedQuestions
 from carnet.runtime.visit.routing import Routing
-from carnet.runtime.webhooks.callbacks import CallbackAddresses, CallbackDeliveries
+from carnet.runtime.webhooks.callbacks import CallbackAddresses
 from carnet.runtime.webhooks.dispatcher import Dispatcher
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
 from carnet.wire.dialects import DIALECTS
-from carnet.wire.dialects.dialect import Dialect, GatewayFacts
+from carnet.wire.dialects.dialect import Dialect
 from carnet.wire.stamps import ROWS
 from carnet.wire.stamps.stamp import Stamp, Stamps
 
@@ -176,15 +182,13 @@ def build_backend(
     domain, dispatching, schemas = settings.gateway.domain, Dispatching(), CompiledSchemas()
     if former is None:
         http = EgressClient(allow=settings.egress.allow, sockets=settings.engine_sockets)
-        own, progress_writer = (domain, store.keys), ProgressWriter(store.tasks)
-        ring = Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock, own=own)
-        journal = _journal(settings, store, clock, ids, dialects)
-        ended, streams = EndedLists(ring, http, clock), OpenStreams(ids.token()[:12])
-        answers = Answers(store.conversations, store.turns, store.watch, clock)
+        ring, progress_writer = build_ring(domain, store, http, clock), ProgressWriter(store.tasks)
+        journal = build_journal(settings, store, clock, ids, dialects)
+        streams = OpenStreams(ids.token()[:12])
+        ended, answers = EndedLists(ring, http, clock), build_answers(store, clock)
     else:
-        http, ring, journal = former.http, former.ring, former.journal
+        http, ring, journal, answers = former.http, former.ring, former.journal, former.answers
         progress_writer, ended, streams = former.progress_writer, former.ended, former.streams
-        answers = former.answers
     elsewhere = build_elsewhere(
         settings, store, http, ring, clock, ids, stamps=stamps, dialects=dialects
     )
@@ -274,28 +278,6 @@ def _parts(
         streams=streams,
         surface=SurfacedQuestions(store.questions, elsewhere.client.clock),
     )
-
-
-def _journal(
-    settings: Settings, store: Store, clock: Clock, ids: Ids, dialects: Sequence[Dialect]
-) -> TurnRunner:
-    gateway = GatewayFacts(domain=settings.gateway.domain, currency=settings.ledger.currency)
-    journal = TurnRunner(
-        turns=store.turns,
-        clock=clock,
-        ids=ids,
-        currency=settings.ledger.currency,
-        worker=store.worker,
-        cluster=store.cluster,
-        tasks=store.tasks,
-        deliveries=CallbackDeliveries(dialects, gateway, ids.uuid, store.people.owner),
-    )
-    journal.notify = settings.inbox.notify
-    journal.has_ended = store.revocations.has_ended
-    store.revocations.listen(journal.stop_ended)
-    if store.cluster is not None:
-        store.cluster.listen(journal.stop)
-    return journal
 
 
 def _signed(

@@ -120,7 +120,7 @@ def test_every_answer_is_a_stream_that_names_its_conversation() -> None:
     writer = ClientWriter(THREAD, "credits")
     for reply in (
         writer.refusal(Failed("provider_error"), None),
-        writer.waiting(Waiting((ASKED,)), Usage()),
+        writer.waiting(Waiting((ASKED,)), Usage(), ""),
     ):
         fields = dict(reply.headers)
         assert reply.status == 200
