@@ -113,7 +113,7 @@ class ConversationStarter:
         is_over = answer.state in {"whole", "failed"} or answer.waits
         if is_over:
             return None
-        new = await self._claims.again(conversation, begun.said, answer, caller)
+        new = await self._claims.again(conversation, begun.question, answer, caller)
         return await self._conversations.begin_answer(new)
 
     async def _look(self, begun: BegunAnswer) -> tuple[KeptConversation, KeptMessage]:
