@@ -309,3 +309,26 @@ async def test_a_conversation_inside_is_bounded_by_its_request() -> None:
     assert [given.json()["run"], own.json()["run"]] == ["run_1", "nightly"]
     assert begun.json()["run"].startswith("conv_")
     assert [each[carnet.FORWARDED_DEPTH] for each in sent] == ["2", "1", "1"]
+
+
+async def test_two_callers_with_the_same_ids_are_two_and_one_caller_is_one(tmp_path: Path) -> None:
+    """R6: what they call has other ids, and what one has had said is in no journal of the other."""
+    async with (
+        Globex(answer(text="well"), is_carnet=True) as peer,
+        Peer(answering(spoken(completion("well")))) as critic,
+        carnet.connect(f"http://127.0.0.1:{peer.port}", key=tmp_path / "k") as outside,
+    ):
+
+        async def review(_: carnet.Carnet) -> Any:
+            await outside.chat("one")
+            return await conversed(critic.url, journal=f"sqlite:{tmp_path / 'journal.db'}")
+
+        app = carnet.Middleware(Application(review))
+        for header in ("authorization", "x-api-key", "cookie"):
+            for who in ("alice", "bob", "alice"):
+                assert (await ask(app, at(1) | {header: who})).json()["text"] == "well"
+    called = [post.headers[carnet.TURN_ID] for post in peer.posts]
+    said = [request.headers[carnet.TURN_ID] for request in critic.requests]
+    assert len(called) == 9  # each time
+    assert len(set(called)) == 6
+    assert len(said) == len(set(said)) == 6  # alice's second request is answered by her journal

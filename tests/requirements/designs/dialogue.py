@@ -547,6 +547,13 @@ _IN_FRONT = (
         ),
     ),
     Row(
+        "dialogue:middleware:callers",
+        "Two callers who choose the same run and turn are two, at whom the application calls and "
+        "in its journals.",
+        "R6; A41, A42",
+        (_FRONT + "test_two_callers_with_the_same_ids_are_two_and_one_caller_is_one",),
+    ),
+    Row(
         "dialogue:middleware:conversation",
         "A conversation that is run while a request is answered goes on with its chain, its payer "
         "and its time; what it is told beside can only say more.",

@@ -22,7 +22,7 @@ from typing import Any, Final, Self, Unpack, get_type_hints
 from carnet.assembly.dialogue.depth import first_refused
 from carnet.core.dialogue.events import ConversationResult, DialogueEvent
 from carnet.ports.calls.dialogues import Dialogues
-from carnet.runtime.chain.call_chain import current_chain
+from carnet.runtime.chain.call_chain import CallChain, current_chain
 from carnet.runtime.dialogue.callees import Callees, Listing
 from carnet.runtime.dialogue.definition import (
     Amount,
@@ -171,15 +171,14 @@ async def _run(
     participants: Participants, options: ConversationOptions, *, streams: bool
 ) -> AsyncIterator[DialogueRun]:
     conversation = _conversation(participants, options)
-    where = _place(options)
+    chain = current_chain()
+    where = _place(options, chain)
     where.refuse_if_final()
     clock, ids = SystemClock(), SystemIds()
     currency = options.get("currency", DEFAULT_CURRENCY)
-    callees = Callees(
-        clock=clock, ids=ids, currency=currency, listing=Listing(conversation, current_chain())
-    )
+    callees = Callees(clock=clock, ids=ids, currency=currency, listing=Listing(conversation, chain))
     try:
-        owner = owner_of(where.run_id, options.get("caller"), where.credential)
+        owner = owner_of(where.run_id, where.caller, where.credential)
         async with _journal(options.get("journal"), owner) as journal:
             parts = DialogueParts(
                 clock=clock,
@@ -207,8 +206,8 @@ def _conversation(participants: Participants, options: ConversationOptions) -> C
     return conversation
 
 
-def _place(options: ConversationOptions) -> DialoguePlace:
-    read = continued(place(options), current_chain())
+def _place(options: ConversationOptions, chain: CallChain | None) -> DialoguePlace:
+    read = continued(place(options), chain)
     last_depth = first_refused(options.get("max_depth", DEFAULT_MAX_DEPTH)) - 1
     return DialoguePlace(
         run_id=read.run_id or f"conv_{SystemIds().ordered_uuid()}",
@@ -217,6 +216,7 @@ def _place(options: ConversationOptions) -> DialoguePlace:
         parent_turn_id=read.parent_turn_id,
         ordinal=options.get("ordinal", read.ordinal),
         credential=read.credential,
+        caller=options.get("caller") or (None if chain is None else chain.caller),
         trace=read.trace,
         deadline=read.deadline,
     )

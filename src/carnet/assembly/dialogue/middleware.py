@@ -23,6 +23,7 @@ from carnet.core.people.identity import Secret
 from carnet.errors import CarnetError, ForwardingNotAllowed, HeadersTooLarge
 from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.chain.call_chain import CHAIN, InboundChain
+from carnet.runtime.dialogue.inbound import caller_of
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.wire.dialects.openai.refusals import write_error
 from carnet.wire.grammar.headers import Headers
@@ -98,7 +99,8 @@ class Middleware:
             CHAIN.reset(token)
 
     def _read(self, scope: AsgiScope) -> InboundChain:
-        headers = Headers(_fields(scope["headers"]))
+        fields = _fields(scope["headers"])
+        headers = Headers(fields)
         stamped = self._stamps.read(headers)
         position = merge(stamped.marks)
         check_depth(position)  # tangle:depth:refuse
@@ -117,7 +119,14 @@ class Middleware:
             trace=read_trace(headers),
         )
         last_depth = self._stamps.limits.default
-        return InboundChain(carnet, stamped.forwarded, last_depth=last_depth, clock=self._clock)
+        lines = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in fields]
+        return InboundChain(
+            carnet,
+            stamped.forwarded,
+            caller=caller_of(lines, stamped.forwarded),
+            last_depth=last_depth,
+            clock=self._clock,
+        )
 
     def _check_forwarding(self, credential: Secret | None, scope: AsgiScope) -> None:
         if credential is not None and not self._may_forward(scope):

@@ -52,7 +52,7 @@ class ChainedCall(Struct, frozen=True, kw_only=True):
 class CallChain:
     """Where in its chain a program stands while it answers."""
 
-    __slots__ = ("_clock", "_key", "carnet", "credential", "last_depth")
+    __slots__ = ("_clock", "_key", "caller", "carnet", "credential", "last_depth")
 
     is_named = True  # whoever began the run has named it: the program names no other
 
@@ -62,13 +62,16 @@ class CallChain:
         credential: Secret | None,
         *,
         key: bytes,
+        caller: str | None,
         last_depth: int,
         clock: Clock,
     ) -> None:
         """`credential` is that of whoever pays; `last_depth` bounds a chain that names no bound.
 
-        `key` tells the calls out of this place from those out of another one.
+        `key` tells the calls out of this place from those out of another one, `caller` whoever is
+        answered from others, as a digest; None where it has shown nothing.
         """
+        self.caller = caller
         self.carnet = carnet
         self.credential = credential
         self.last_depth = last_depth
@@ -155,12 +158,20 @@ class InboundChain(CallChain):
     __slots__ = ("_conversations", "_ordinals", "is_named")
 
     def __init__(
-        self, carnet: Carnet, credential: Secret | None, *, last_depth: int, clock: Clock
+        self,
+        carnet: Carnet,
+        credential: Secret | None,
+        *,
+        caller: str | None = None,
+        last_depth: int,
+        clock: Clock,
     ) -> None:
-        """Of a request with this travel document."""
-        place = f"{carnet.run}\0{carnet.parent_turn or ''}\0{carnet.turn}"
+        """Of a request with this travel document, from whoever has shown what `caller` tells."""
+        place = f"{carnet.run}\0{carnet.parent_turn or ''}\0{carnet.turn}\0{caller or ''}"  # R6
         key = blake2b(place.encode(), digest_size=16).digest()
-        super().__init__(carnet, credential, key=key, last_depth=last_depth, clock=clock)
+        super().__init__(
+            carnet, credential, key=key, caller=caller, last_depth=last_depth, clock=clock
+        )
         self.is_named = not carnet.run_is_ours
         self._ordinals = count()
         self._conversations = count()

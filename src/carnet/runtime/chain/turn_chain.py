@@ -73,6 +73,7 @@ class TurnChain(CallChain):
             call.carnet,
             None if auth_source == AGENT_OWNED else call.credential,
             key=call.record.key,
+            caller=call.record.key.hex(),
             last_depth=last_depth,
             clock=_CLOCK,
         )

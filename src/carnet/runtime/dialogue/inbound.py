@@ -38,6 +38,7 @@ from carnet.wire.stamps.tangle import (
 )
 
 AUTHORIZATION: Final = "authorization"
+SHOWN: Final = frozenset({AUTHORIZATION, "x-api-key", "cookie"})  # what tells callers apart
 _Text = str | bytes
 RequestHeaders = Mapping[str, str] | Mapping[str, Sequence[str]] | Iterable[tuple[_Text, _Text]]
 
@@ -79,7 +80,7 @@ def inbound(headers: RequestHeaders) -> InboundOptions:
         inbound_depth=here.depth,
         parent_turn_id=here.parent_turn_id,
         propagated_headers=handed_on,
-        caller=_caller(read, here.credential),
+        caller=caller_of(read, here.credential),
     )
 
 
@@ -90,9 +91,9 @@ def owner_of(run: str, caller: str | None, credential: Secret | None) -> str:
     return "" if credential is None else _digest(run, f"payer {credential.reveal()}")
 
 
-def _caller(lines: Sequence[tuple[str, str]], credential: Secret | None) -> str | None:
+def caller_of(lines: Sequence[tuple[str, str]], credential: Secret | None) -> str | None:
     """Who sends a request, by the credentials in it; None if there is none."""
-    shown = [value for name, value in lines if name == AUTHORIZATION]
+    shown = sorted(f"{name}: {value}" for name, value in lines if name in SHOWN)
     if credential is not None:
         shown.append(credential.reveal())
     return _digest(AUTHORIZATION, "\0".join(shown)) if shown else None

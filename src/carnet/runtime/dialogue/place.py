@@ -35,6 +35,7 @@ class DialoguePlace(Struct, frozen=True, kw_only=True):
     parent_turn_id: str | None = None
     ordinal: int = 0  # which of the dialogues that are run at this place
     credential: Secret | None = None  # of whoever pays
+    caller: str | None = None  # who began it from outside, as a digest
     trace: Trace | None = None
     deadline: float | None = None  # seconds of the steady clock
     most: int | None = None  # micro-units that may be spent
@@ -56,9 +57,9 @@ class DialoguePlace(Struct, frozen=True, kw_only=True):
         """The id of a turn."""
         if self.made_in is not None:
             return self.made_in.child_turn(index, speaker, self.key)
-        if not self.scope:
+        if not self.scope and self.caller is None:
             return turn_id(self.run_id, index, speaker)
-        above = f"{self.run_id}\0{self.scope}".encode()
+        above = "\0".join([self.run_id, self.scope, *filter(None, (self.caller,))]).encode()
         key = blake2b(above, digest_size=16).digest()
         return scoped_turn_id(self.run_id, key, index, speaker)  # R6
 
