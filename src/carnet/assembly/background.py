@@ -1,10 +1,20 @@
 """From settings and an open store to what works beside the calls: webhooks out, tasks run."""
 
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from carnet.assembly.endpoints import Backend
 from carnet.config import Settings
+from carnet.gateway.conversations.answers import Answers
 from carnet.guards.limits import Concurrency
 from carnet.ports.calls.agent import Router
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import HttpClient
+from carnet.runtime.agents.http_engine import OpenStreams
+from carnet.runtime.egress.client import EgressClient
+from carnet.runtime.peers.ended import EndedLists
+from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.peers.signing import Signing
 from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.tasks.worker import TaskWorker
@@ -12,11 +22,13 @@ from carnet.runtime.triggers.notices import TriggerNotices
 from carnet.runtime.triggers.scheduler import Scheduler
 from carnet.runtime.triggers.zones import find_zone
 from carnet.runtime.turns.runner import TurnRunner
+from carnet.runtime.webhooks.callbacks import CallbackDeliveries
 from carnet.runtime.webhooks.dispatcher import Dispatcher
 from carnet.runtime.webhooks.payload import Webhooks
 from carnet.runtime.webhooks.schedule import DeliverySchedule
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
+from carnet.wire.dialects.dialect import Dialect, GatewayFacts
 
 
 def build_dispatcher(
@@ -80,3 +92,65 @@ def build_worker(
     store.expiry.teller = worker.expired
     journal.ends_waiting = store.expiry
     return worker
+
+
+class Lasting(Struct, frozen=True, kw_only=True, eq=False):
+    """What of a backend outlasts a configuration."""
+
+    http: EgressClient
+    ring: Ring
+    journal: TurnRunner
+    progress_writer: ProgressWriter
+    ended: EndedLists
+    streams: OpenStreams
+    answers: Answers
+    scheduler: Scheduler
+
+
+def build_lasting(
+    settings: Settings,
+    store: Store,
+    clock: Clock,
+    ids: Ids,
+    dialects: Sequence[Dialect],
+    former: Backend | None,
+) -> Lasting:
+    """The former ones, or new ones."""
+    if former is not None:
+        return Lasting(**{name: getattr(former, name) for name in Lasting.__struct_fields__})
+    http = EgressClient(allow=settings.egress.allow, sockets=settings.engine_sockets)
+    own = (settings.gateway.domain, store.keys)
+    ring = Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock, own=own)
+    journal = _journal(settings, store, clock, ids, dialects)
+    return Lasting(
+        http=http,
+        ring=ring,
+        journal=journal,
+        progress_writer=ProgressWriter(store.tasks),
+        ended=EndedLists(ring, http, clock),
+        streams=OpenStreams(),
+        answers=Answers(store.conversations, store.turns, store.watch, clock),
+        scheduler=build_scheduler(settings, store, journal, clock),
+    )
+
+
+def _journal(
+    settings: Settings, store: Store, clock: Clock, ids: Ids, dialects: Sequence[Dialect]
+) -> TurnRunner:
+    gateway = GatewayFacts(domain=settings.gateway.domain, currency=settings.ledger.currency)
+    journal = TurnRunner(
+        turns=store.turns,
+        clock=clock,
+        ids=ids,
+        currency=settings.ledger.currency,
+        worker=store.worker,
+        cluster=store.cluster,
+        tasks=store.tasks,
+        deliveries=CallbackDeliveries(dialects, gateway, ids.uuid, store.people.owner),
+    )
+    journal.notify = settings.inbox.notify
+    journal.has_ended = store.revocations.has_ended
+    store.revocations.listen(journal.stop_ended)
+    if store.cluster is not None:
+        store.cluster.listen(journal.stop)
+    return journal

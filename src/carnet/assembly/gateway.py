@@ -12,7 +12,7 @@ from carnet.assembly.agents.kinds import KINDS, Kind, Parts
 from carnet.assembly.agents.models import LazyModels
 from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
 from carnet.assembly.agents.turn_triggers import TriggersOfCalls
-from carnet.assembly.background import build_dispatcher, build_scheduler, build_worker
+from carnet.assembly.background import build_dispatcher, build_lasting, build_worker
 from carnet.assembly.endpoints import Backend, build_app, build_concurrency, build_endpoints
 from carnet.assembly.pages import (
     build_metrics,
@@ -30,7 +30,6 @@ from carnet.core.people.address import Identities
 from carnet.errors import CarnetError
 from carnet.faults import point
 from carnet.gateway.answer import Answering
-from carnet.gateway.conversations.answers import Answers
 from carnet.gateway.endpoint import App
 from carnet.gateway.operations import ROUTES as OPERATIONS
 from carnet.gateway.operations import Operations
@@ -56,12 +55,12 @@ from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.routing import Routing
-from carnet.runtime.webhooks.callbacks import CallbackAddresses, CallbackDeliveries
+from carnet.runtime.webhooks.callbacks import CallbackAddresses
 from carnet.runtime.webhooks.dispatcher import Dispatcher
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
 from carnet.wire.dialects import DIALECTS
-from carnet.wire.dialects.dialect import Dialect, GatewayFacts
+from carnet.wire.dialects.dialect import Dialect
 from carnet.wire.stamps import ROWS
 from carnet.wire.stamps.stamp import Stamp, Stamps
 
@@ -173,28 +172,19 @@ def build_backend(
 ) -> Backend:
     """The gate, and the agents behind it."""
     domain, dispatching, schemas = settings.gateway.domain, Dispatching(), CompiledSchemas()
-    if former is None:
-        http = EgressClient(allow=settings.egress.allow, sockets=settings.engine_sockets)
-        own, progress_writer = (domain, store.keys), ProgressWriter(store.tasks)
-        ring = Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock, own=own)
-        journal = _journal(settings, store, clock, ids, dialects)
-        ended, streams = EndedLists(ring, http, clock), OpenStreams()
-        answers = Answers(store.conversations, store.turns, store.watch, clock)
-    else:
-        http, ring, journal = former.http, former.ring, former.journal
-        progress_writer, ended, streams = former.progress_writer, former.ended, former.streams
-        answers = former.answers
+    lasting = build_lasting(settings, store, clock, ids, dialects, former)
+    http, ring, journal, streams = lasting.http, lasting.ring, lasting.journal, lasting.streams
+    progress_writer, triggers = lasting.progress_writer, TriggersOfCalls()
     elsewhere = build_elsewhere(
         settings, store, http, ring, clock, ids, stamps=stamps, dialects=dialects
     )
     parts = _parts(settings, store, elsewhere, dispatching, schemas, progress_writer, streams)
-    triggers = TriggersOfCalls()
     parts = structs.replace(parts, triggers=triggers)
     agents = Agents(parts, kinds, None if former is None else former.agents.breakers)
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
     concurrency = build_concurrency(settings.limits, former)
-    by_proof = _signed(settings, store, ring, identities, schemas, http, ended)
+    by_proof = _signed(settings, store, ring, identities, schemas, http, lasting.ended)
     gate = _gate(settings, store, clock, ids, router, concurrency, stamps, by_proof)
     gate.on_return = journal.came_back
     dispatching.connect(gate, journal)
@@ -203,21 +193,12 @@ def build_backend(
         concurrency=concurrency,
         router=router,
         identities=identities,
-        journal=journal,
         worker=former.worker
         if former is not None
         else build_worker(settings, store, journal, router, clock, progress_writer, concurrency),
-        scheduler=former.scheduler
-        if former is not None
-        else build_scheduler(settings, store, journal, clock),
         triggers=triggers,
-        progress_writer=progress_writer,
-        streams=streams,
-        http=http,
-        ring=ring,
-        ended=ended,
         agents=agents,
-        answers=answers,
+        **structs.asdict(lasting),
     )
 
 
@@ -273,28 +254,6 @@ def _parts(
     )
 
 
-def _journal(
-    settings: Settings, store: Store, clock: Clock, ids: Ids, dialects: Sequence[Dialect]
-) -> TurnRunner:
-    gateway = GatewayFacts(domain=settings.gateway.domain, currency=settings.ledger.currency)
-    journal = TurnRunner(
-        turns=store.turns,
-        clock=clock,
-        ids=ids,
-        currency=settings.ledger.currency,
-        worker=store.worker,
-        cluster=store.cluster,
-        tasks=store.tasks,
-        deliveries=CallbackDeliveries(dialects, gateway, ids.uuid, store.people.owner),
-    )
-    journal.notify = settings.inbox.notify
-    journal.has_ended = store.revocations.has_ended
-    store.revocations.listen(journal.stop_ended)
-    if store.cluster is not None:
-        store.cluster.listen(journal.stop)
-    return journal
-
-
 def _signed(
     settings: Settings,
     store: Store,
@@ -337,8 +296,7 @@ def build(
 ) -> RunningGateway:
     """Put the parts together; `stamps`, `dialects` and `kinds` of agents are those known.
 
-    With a `former` one nothing of it is changed until the new one takes over: it may be built
-    beside the event loop.
+    Of a `former` one nothing is changed before it takes over: it is built beside the event loop.
     """
     known, last = known_stamps(settings, stamps), None if former is None else former.backend
     backend = build_backend(
@@ -351,12 +309,11 @@ def build(
     access = Access(store.tokens, clock, store.look_again)
     operations = build_operations(store, backend, access, metrics)
     runs, run_rows = build_runs(settings, store, backend, known, clock, access)
-    pages = build_pages(settings, store, backend, endpoints.published, clock, ids, dialects)
-    rows = [*endpoints.rows, *run_rows, *pages, *offered(OPERATIONS, operations)]
+    rows = [*endpoints.rows, *run_rows, *offered(OPERATIONS, operations)]
+    rows += build_pages(settings, store, backend, endpoints.published, clock, ids, dialects)
     router = RouteTable(rows, access)
     operations.describe(description(settings, router, dialects), documents())
-    refusing = Refusing(dialects)
-    failures = None if former is None else former.app.failures
+    refusing, failures = Refusing(dialects), former and former.app.failures
     gateway = RunningGateway(
         settings=settings,
         app=build_app(settings, router, refusing, access, clock, ids, metrics, failures),
