@@ -313,7 +313,7 @@ def build(
     rows += build_pages(settings, store, backend, endpoints.published, clock, ids, dialects)
     router = RouteTable(rows, access)
     operations.describe(description(settings, router, dialects), documents())
-    refusing, failures = Refusing(dialects), former and former.app.failures
+    refusing, failures = Refusing(dialects), None if former is None else former.app.failures
     gateway = RunningGateway(
         settings=settings,
         app=build_app(settings, router, refusing, access, clock, ids, metrics, failures),
