@@ -121,7 +121,7 @@ def build_lasting(
     http = EgressClient(allow=settings.egress.allow, sockets=settings.engine_sockets)
     own = (settings.gateway.domain, store.keys)
     ring = Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock, own=own)
-    journal = _journal(settings, store, clock, ids, dialects)
+    journal = build_journal(settings, store, clock, ids, dialects)
     return Lasting(
         http=http,
         ring=ring,
@@ -134,9 +134,10 @@ def build_lasting(
     )
 
 
-def _journal(
+def build_journal(
     settings: Settings, store: Store, clock: Clock, ids: Ids, dialects: Sequence[Dialect]
 ) -> TurnRunner:
+    """What runs the turns of a gateway."""
     gateway = GatewayFacts(domain=settings.gateway.domain, currency=settings.ledger.currency)
     journal = TurnRunner(
         turns=store.turns,

@@ -193,10 +193,9 @@ class _Building:
         claims = ThreadClaims(kept, backend.router, policy, clock=clock, ids=ids)
         relay = build_relay(backend, self._stamps) if policy.relays else None
         journal = backend.journal
-        messages = MessageEndpoint(
-            answering, kept, claims, answers, journal, policy, clock, relay=relay
-        )
-        pages = ConversationPages(kept, policy, clock, words=words_of)
+        messages = MessageEndpoint(answering, kept, claims, answers, journal, policy, relay=relay)
+        readers = backend.concurrency.readers
+        pages = ConversationPages(kept, policy, clock, readers=readers, words=words_of)
         return answering, [*offered(MESSAGES, messages), *offered(CONVERSATIONS, pages)]
 
     def endpoint(self, dialect: Dialect, answering: Answering) -> DialectEndpoint:

@@ -11,8 +11,8 @@ from carnet.gateway.approvals import ROUTES as APPROVALS
 from carnet.gateway.approvals import Approvals
 from carnet.gateway.cancellation.endpoint import ROUTES as CANCELLATION
 from carnet.gateway.cancellation.endpoint import CancelEndpoint
+from carnet.gateway.conversations.forms import SCHEMAS as CONVERSATION_SCHEMAS
 from carnet.gateway.conversations.messages import SCHEMAS as MESSAGE_SCHEMAS
-from carnet.gateway.conversations.pages import SCHEMAS as CONVERSATION_SCHEMAS
 from carnet.gateway.operations import Operations
 from carnet.gateway.people.forms import SCHEMAS
 from carnet.gateway.people.ledger import ROUTES as LEDGER

@@ -39,7 +39,7 @@ class Thread(Struct, frozen=True, kw_only=True):
     trigger: Literal["message", "webhook", "schedule"] = "message"
     # Of what her client tells of itself: what its operator lets pass to tools, and to models.
     client_context: dict[str, Any] = {}
-    told: dict[str, Any] = {}
+    model_context: dict[str, Any] = {}
 
 
 class Ask(Struct, frozen=True, kw_only=True):

@@ -35,6 +35,8 @@ NOT_LISTED = {
     "the default of a limit that can be set": {
         ("stores/commit/queue.py", "MOST_WAITING"),
         ("stores/turn/interrupts.py", "MOST_OF_CALLER"),
+        ("stores/conversations/conversations.py", "MOST_CONVERSATIONS"),
+        ("stores/conversations/conversations.py", "MOST_MESSAGES"),
     },
     "how a bound is computed, or a part of one": {
         ("core/egress_rule.py", "_MOST_PORT"),

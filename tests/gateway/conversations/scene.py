@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -152,7 +152,7 @@ def frames_of(body: bytes) -> list[Frame]:
     return found
 
 
-class Said(Struct, frozen=True):
+class StreamReply(Struct, frozen=True):
     """The answer to a message."""
 
     reply: Reply
@@ -207,23 +207,27 @@ class Person:
     def _named(self, conversation: str | None) -> HeaderList:
         return [] if conversation is None else [("x-conversation-id", conversation)]
 
-    def say(self, content: str = "hello", conversation: str | None = None, **more: Any) -> Said:
+    def say(
+        self, content: str = "hello", conversation: str | None = None, **more: Any
+    ) -> StreamReply:
         reply = self.post("/message", {"content": content, **more}, self._named(conversation))
-        return Said(reply, frames_of(reply.body) if reply.status == 200 else [])
+        return StreamReply(reply, frames_of(reply.body) if reply.status == 200 else [])
 
-    def saying(self, content: str, conversation: str | None = None, **more: Any) -> Iterator[bytes]:
+    def saying(
+        self, content: str, conversation: str | None = None, **more: Any
+    ) -> Generator[bytes, None, None]:
         body = json.dumps({"content": content, **more}).encode()
         fields = [*self.fields, *self._named(conversation)]
-        return stream("POST", f"{self.home.url}/message", fields, body)
+        yield from stream("POST", f"{self.home.url}/message", fields, body)
 
     def post(self, path: str, body: object = None, more: HeaderList = ()) -> Reply:
         data = b"" if body is None else json.dumps(body).encode()
         return request("POST", f"{self.home.url}{path}", [*self.fields, *more], data)
 
-    def ask(self, path: str, body: object = None) -> Said:
+    def ask(self, path: str, body: object = None) -> StreamReply:
         """Something that is answered by a stream."""
         reply = self.post(path, body)
-        return Said(reply, frames_of(reply.body) if reply.status == 200 else [])
+        return StreamReply(reply, frames_of(reply.body) if reply.status == 200 else [])
 
     def send(self, method: str, path: str, body: object = None) -> Reply:
         data = None if body is None else json.dumps(body).encode()

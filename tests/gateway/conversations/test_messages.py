@@ -7,34 +7,34 @@ import pytest
 
 from carnet.testing.wait import until
 from tests.engine.process import tool_call, with_usage
-from tests.gateway.conversations.scene import Person, Said, read_until
+from tests.gateway.conversations.scene import Person, StreamReply, read_until
 
 
-def kept(alice: Person, said: Said) -> list[dict[str, Any]]:
+def kept(alice: Person, sent: StreamReply) -> list[dict[str, Any]]:
     """The messages of a conversation, the first one first."""
-    reply = alice.get(f"/conversations/{said.conversation}")
+    reply = alice.get(f"/conversations/{sent.conversation}")
     assert reply.status == 200, reply.body
     messages: list[dict[str, Any]] = reply.json["messages"]
     return messages[::-1]
 
 
 def test_a_message_begins_a_conversation_and_is_answered_by_a_stream(alice: Person) -> None:
-    said = alice.say("hello")
-    assert said.reply.status == 200, said.reply.body
-    assert said.reply.headers["content-type"].startswith("text/event-stream")
-    assert (said.events, said.text) == (["text-delta", "text-delta", "done"], "You said: hello")
-    assert said.end["conversation_id"] == said.conversation
-    assert said.end["message_id"] == said.message
-    assert said.end["finish_reason"] == "stop"
-    again = alice.say("and again", said.conversation, agent="recall")
-    assert again.conversation == said.conversation
+    sent = alice.say("hello")
+    assert sent.reply.status == 200, sent.reply.body
+    assert sent.reply.headers["content-type"].startswith("text/event-stream")
+    assert (sent.events, sent.text) == (["text-delta", "text-delta", "done"], "You said: hello")
+    assert sent.end["conversation_id"] == sent.conversation
+    assert sent.end["message_id"] == sent.message
+    assert sent.end["finish_reason"] == "stop"
+    again = alice.say("and again", sent.conversation, agent="recall")
+    assert again.conversation == sent.conversation
     assert again.text == "user: hello | assistant: echo said: You said: hello | user: and again"
 
 
 def test_a_round_with_a_tool_is_shown_and_told_again_to_the_model(alice: Person) -> None:
     alice.replies(tool_call("read_page", '{"name":"finances"}'), with_usage("It is 100."))
-    said = alice.say("What is my goal?", agent="assistant")
-    call, result, *_, end = said.frames
+    sent = alice.say("What is my goal?", agent="assistant")
+    call, result, *_, end = sent.frames
     assert (call.event, call.data["name"], call.data["input"]) == (
         "tool-call",
         "read_page",
@@ -46,9 +46,9 @@ def test_a_round_with_a_tool_is_shown_and_told_again_to_the_model(alice: Person)
         call.data["id"],
     )
     assert "says 100" in result.data["output"]
-    assert (said.text, end.data["usage"]["completion_tokens"]) == ("It is 100.", 75)
+    assert (sent.text, end.data["usage"]["completion_tokens"]) == ("It is 100.", 75)
     alice.replies(with_usage("Yes."))
-    alice.say("Sure?", said.conversation)
+    alice.say("Sure?", sent.conversation)
     (asked,) = alice.model.asked
     roles = [message["role"] for message in asked.body["messages"]]
     assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
@@ -94,32 +94,32 @@ def test_who_sends_it_again_while_it_is_given_reads_along(alice: Person) -> None
 
 
 def test_a_partial_answer_is_kept_and_tried_again(alice: Person) -> None:
-    said = alice.say("x", agent="broken")
-    assert said.events == ["text-delta", "error"]
-    assert (said.text, said.end["conversation_id"]) == ("so far ", said.conversation)
-    assert "secret words" not in said.reply.body.decode()
-    asked, answer = kept(alice, said)
+    sent = alice.say("x", agent="broken")
+    assert sent.events == ["text-delta", "error"]
+    assert (sent.text, sent.end["conversation_id"]) == ("so far ", sent.conversation)
+    assert "secret words" not in sent.reply.body.decode()
+    asked, answer = kept(alice, sent)
     assert (asked["state"], answer["state"], answer["content"]) == (
         "partial",
         "partial",
         "so far ",
     )
-    assert answer["code"] == said.end["code"]
-    again = alice.say("x", said.conversation, agent="broken", client_message_id="c2")
-    repeated = alice.say("x", said.conversation, agent="broken", client_message_id="c2")
+    assert answer["code"] == sent.end["code"]
+    again = alice.say("x", sent.conversation, agent="broken", client_message_id="c2")
+    repeated = alice.say("x", sent.conversation, agent="broken", client_message_id="c2")
     assert (repeated.text, repeated.end["code"]) == (again.text, again.end["code"])
 
 
 def test_an_agent_that_is_down_loses_nothing_and_can_be_asked_again(alice: Person) -> None:
-    said = alice.say("try", agent="flaky")
-    assert said.events == ["error"]
-    assert said.end["retryable"] is True
-    assert [each["state"] for each in kept(alice, said)] == ["unanswered", "unanswered"]
+    sent = alice.say("try", agent="flaky")
+    assert sent.events == ["error"]
+    assert sent.end["retryable"] is True
+    assert [each["state"] for each in kept(alice, sent)] == ["unanswered", "unanswered"]
     alice.opens_gate()
-    again = alice.ask(f"/conversations/{said.conversation}/retry")
-    assert (again.text, again.message) == ("at last", said.message)
-    assert [each["state"] for each in kept(alice, said)] == ["whole", "whole"]
-    refused = alice.ask(f"/conversations/{said.conversation}/retry")
+    again = alice.ask(f"/conversations/{sent.conversation}/retry")
+    assert (again.text, again.message) == ("at last", sent.message)
+    assert [each["state"] for each in kept(alice, sent)] == ["whole", "whole"]
+    refused = alice.ask(f"/conversations/{sent.conversation}/retry")
     assert (refused.reply.status, refused.reply.code) == (400, "invalid_request")
 
 
@@ -163,35 +163,35 @@ def test_an_edited_message_begins_a_branch(alice: Person) -> None:
 
 def test_what_needs_an_approval_is_asked_for_and_goes_on_when_it_is_given(alice: Person) -> None:
     alice.replies(tool_call("send_mail", '{"to":"bob"}'), with_usage("Sent."))
-    said = alice.say("Mail bob", agent="assistant", client_message_id="m1")
-    assert said.events == ["tool-call", "approval-request", "done"]
-    request = said.frames[1].data
+    sent = alice.say("Mail bob", agent="assistant", client_message_id="m1")
+    assert sent.events == ["tool-call", "approval-request", "done"]
+    request = sent.frames[1].data
     assert (request["tool_name"], request["kind"]) == ("send_mail", "approval")
-    assert said.end["finish_reason"] == "approval_required"
-    assert kept(alice, said)[1]["state"] == "partial"
+    assert sent.end["finish_reason"] == "approval_required"
+    assert kept(alice, sent)[1]["state"] == "partial"
     decided = alice.post(f"/approvals/{request['request_id']}", {"outcome": "accepted"})
     assert decided.status == 200, decided.body
-    until(lambda: kept(alice, said)[1]["state"] == "whole")
+    until(lambda: kept(alice, sent)[1]["state"] == "whole")
     again = alice.say("Mail bob", agent="assistant", client_message_id="m1")
     assert again.text == "Sent."
-    assert kept(alice, said)[1]["tools"][0]["status"] == "ok"
+    assert kept(alice, sent)[1]["tools"][0]["status"] == "ok"
 
 
 def test_what_cannot_be_admitted_is_kept_and_names_its_conversation(alice: Person) -> None:
     poor = alice.home.new_token(f"poor-{alice.token[-6:]}", "--limit", "0.1")
     alice.token = poor
-    said = alice.say("buy", agent="paid")
-    assert (said.reply.status, said.reply.code) == (402, "spending_limit_reached")
-    assert said.conversation.startswith("cnv_")
-    assert [each["state"] for each in kept(alice, said)] == ["unanswered", "unanswered"]
+    sent = alice.say("buy", agent="paid")
+    assert (sent.reply.status, sent.reply.code) == (402, "spending_limit_reached")
+    assert sent.conversation.startswith("cnv_")
+    assert [each["state"] for each in kept(alice, sent)] == ["unanswered", "unanswered"]
 
 
 def test_content_passes_unchanged_and_its_cost_is_hers(alice: Person) -> None:
     content = 'NUL \0, <b>markup</b>, emoji 🦊, "quotes"\r\nlines'
-    said = alice.say(content, agent="paid")
-    assert said.text == f"You said: {content}"
-    assert said.end["usage"]["cost"] == "0.25"
-    asked, answer = kept(alice, said)
+    sent = alice.say(content, agent="paid")
+    assert sent.text == f"You said: {content}"
+    assert sent.end["usage"]["cost"] == "0.25"
+    asked, answer = kept(alice, sent)
     assert (asked["content"], answer["content"]) == (content, f"You said: {content}")
     (listed,) = alice.get("/conversations").json["conversations"]
     assert listed["cost"] == "0.25"
@@ -233,8 +233,8 @@ def test_an_unknown_conversation_or_agent_is_not_found_and_nothing_is_kept(alice
 
 
 def test_how_much_of_what_the_model_can_read_is_used_stands_in_the_end(alice: Person) -> None:
-    said = alice.say("word " * 560, agent="narrow")
-    assert said.end["context_window"]["ratio"] >= 0.8
+    sent = alice.say("word " * 560, agent="narrow")
+    assert sent.end["context_window"]["ratio"] >= 0.8
     assert "context_window" not in alice.say("short", agent="narrow").end
 
 

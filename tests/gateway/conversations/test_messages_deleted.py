@@ -14,24 +14,24 @@ def holds(alice: Person, word: str) -> bool:
 
 def test_after_a_delete_no_word_of_it_is_left(alice: Person) -> None:
     word = f"canary{alice.token[-10:].replace('-', 'x').replace('_', 'y').lower()}"
-    said = alice.say(word, client_message_id=f"id-{word[:8]}", metadata={"client": word})
-    alice.say(f"more {word} " * 2000, said.conversation)
-    asked = alice.say(f"fetch {word}", said.conversation, agent="asks")
+    sent = alice.say(word, client_message_id=f"id-{word[:8]}", metadata={"client": word})
+    alice.say(f"more {word} " * 2000, sent.conversation)
+    asked = alice.say(f"fetch {word}", sent.conversation, agent="asks")
     assert asked.end["finish_reason"] == "approval_required"
-    alice.send("PATCH", f"/conversations/{said.conversation}", {"title": f"of {word}"})
+    alice.send("PATCH", f"/conversations/{sent.conversation}", {"title": f"of {word}"})
     assert holds(alice, word)
-    run = alice.get(f"/conversations/{said.conversation}").json["messages"][-2]["run"]
+    run = alice.get(f"/conversations/{sent.conversation}").json["messages"][-2]["run"]
     before = alice.get("/ledger").json
-    gone = alice.send("DELETE", f"/conversations/{said.conversation}")
-    assert (gone.status, gone.json["deleted"]) == (200, said.conversation)
+    gone = alice.send("DELETE", f"/conversations/{sent.conversation}")
+    assert (gone.status, gone.json["deleted"]) == (200, sent.conversation)
     until(lambda: not holds(alice, word))
     assert alice.get("/ledger").json == before
     assert alice.home.try_carnet("ledger", "verify").returncode == 0
     for reply in (
-        alice.get(f"/conversations/{said.conversation}"),
-        alice.say("x", said.conversation).reply,
+        alice.get(f"/conversations/{sent.conversation}"),
+        alice.say("x", sent.conversation).reply,
         alice.say(word, client_message_id=f"id-{word[:8]}", metadata={"client": word}).reply,
-        alice.send("DELETE", f"/conversations/{said.conversation}"),
+        alice.send("DELETE", f"/conversations/{sent.conversation}"),
     ):
         assert (reply.status, reply.code) == (410, "deleted")
     assert alice.get("/conversations").json["conversations"] == []
@@ -40,11 +40,11 @@ def test_after_a_delete_no_word_of_it_is_left(alice: Person) -> None:
 
 
 def test_a_repeat_of_a_deleted_turn_is_told_so_and_not_run(alice: Person) -> None:
-    said = alice.say("once more")
-    answer = alice.get(f"/conversations/{said.conversation}").json["messages"][0]
+    sent = alice.say("once more")
+    answer = alice.get(f"/conversations/{sent.conversation}").json["messages"][0]
     ran = alice.ran("once more")
     ((turn,),) = rows(alice.home, "SELECT turn FROM message WHERE id = ?", answer["id"])
-    alice.send("DELETE", f"/conversations/{said.conversation}")
+    alice.send("DELETE", f"/conversations/{sent.conversation}")
     ids = [("x-tangle-runid", answer["run"]), ("x-tangle-turnid", turn)]
     for stream in (False, True):
         reply = alice.home.chat("once more", "echo", token=alice.token, headers=ids, stream=stream)

@@ -12,13 +12,13 @@ import pytest
 from carnet.testing.wait import until
 from tests.crash.points.choice import ByStore, chosen
 from tests.faults.stores import end_leases, move_to, number
-from tests.gateway.conversations.scene import AGENTS, Person, Said, numbers
+from tests.gateway.conversations.scene import AGENTS, Person, StreamReply, numbers
 from tests.stores.support import servers
 from tests.support.organisation import Organisation
 
-SAID = ("message.before_keep", "message.kept", "message.before_settle", "message.settled")
+SENT = ("message.before_keep", "message.kept", "message.before_settle", "message.settled")
 DELETED = ("conversation.before_delete", "conversation.deleted")
-POINTS = frozenset({*SAID, *DELETED})
+POINTS = frozenset({*SENT, *DELETED})
 
 CONFIG = '[owner]\nagent = "echo"\n'
 
@@ -58,7 +58,7 @@ def restarted(home: Organisation) -> None:
     home.start()
 
 
-@pytest.mark.parametrize("point", SAID)
+@pytest.mark.parametrize("point", SENT)
 def test_what_was_said_is_answered_once_after_a_kill_at(home: Organisation, point: str) -> None:
     alice, word = Person(home), f"word{next(numbers)}"
     killed(home, point)
@@ -69,13 +69,13 @@ def test_what_was_said_is_answered_once_after_a_kill_at(home: Organisation, poin
         (listed,) = alice.get("/conversations").json["conversations"]
         assert listed["title"] == word
 
-    def again() -> Said:
+    def again() -> StreamReply:
         return alice.say(word, client_message_id="c1")
 
-    said = until(again, lambda said: said.reply.status == 200)
-    assert (said.text, said.events[-1]) == (f"You said: {word}", "done")
+    sent = until(again, lambda sent: sent.reply.status == 200)
+    assert (sent.text, sent.events[-1]) == (f"You said: {word}", "done")
     assert alice.ran(word) == 1
-    conversation = alice.get(f"/conversations/{said.conversation}").json
+    conversation = alice.get(f"/conversations/{sent.conversation}").json
     assert [each["state"] for each in conversation["messages"]] == ["whole", "whole"]
     assert len(alice.get("/conversations").json["conversations"]) == 1
 
@@ -85,15 +85,15 @@ def test_what_is_being_deleted_is_there_or_gone_after_a_kill_at(
     home: Organisation, point: str
 ) -> None:
     alice, word = Person(home), f"canary{next(numbers)}"
-    said = alice.say(word)
+    sent = alice.say(word)
     killed(home, point)
     with suppress(OSError, HTTPException):
-        alice.send("DELETE", f"/conversations/{said.conversation}")
+        alice.send("DELETE", f"/conversations/{sent.conversation}")
     restarted(home)
     if point == "conversation.before_delete":
-        assert alice.get(f"/conversations/{said.conversation}").status == 200
-        assert alice.send("DELETE", f"/conversations/{said.conversation}").status == 200
-    assert alice.get(f"/conversations/{said.conversation}").status == 410
+        assert alice.get(f"/conversations/{sent.conversation}").status == 200
+        assert alice.send("DELETE", f"/conversations/{sent.conversation}").status == 200
+    assert alice.get(f"/conversations/{sent.conversation}").status == 410
     left = "SELECT COUNT(*) FROM message WHERE owner = ? AND state <> 'deleted'"
     owner = f"token:{alice.name}"
     until(lambda: number(home, left, owner) == 0)

@@ -4,11 +4,11 @@ from tests.gateway.conversations.scene import Person
 
 
 def test_a_handle_that_a_message_begins_with_chooses_the_agent(alice: Person) -> None:
-    said = alice.say("@critic judge this")
-    assert said.text == "weak: @critic judge this"
-    whole = alice.say("@critic@acme.example: and that", said.conversation)
+    sent = alice.say("@critic judge this")
+    assert sent.text == "weak: @critic judge this"
+    whole = alice.say("@critic@acme.example: and that", sent.conversation)
     assert whole.text == "weak: @critic@acme.example: and that"
-    follows = alice.say("and more", said.conversation)  # it goes on with who was asked last
+    follows = alice.say("and more", sent.conversation)  # it goes on with who was asked last
     assert follows.text == "weak: and more"
     other = alice.say("@nobody hello")
     assert other.text == "You said: @nobody hello"
@@ -17,19 +17,19 @@ def test_a_handle_that_a_message_begins_with_chooses_the_agent(alice: Person) ->
 
 
 def test_several_handles_go_to_the_orchestrator(alice: Person) -> None:
-    said = alice.say("@critic @echo a plan")
-    assert said.text.startswith("Let us hear @critic about @critic @echo a plan.")
+    sent = alice.say("@critic @echo a plan")
+    assert sent.text.startswith("Let us hear @critic about @critic @echo a plan.")
 
 
 def test_a_mention_in_an_answer_is_relayed_as_a_message_of_its_own(alice: Person) -> None:
-    said = alice.say("a plan", agent="chair", client_message_id="c1")
-    assert said.events == ["text-delta", "relay", "text-delta", "done"]
-    relay = said.frames[1].data
+    sent = alice.say("a plan", agent="chair", client_message_id="c1")
+    assert sent.events == ["text-delta", "relay", "text-delta", "done"]
+    relay = sent.frames[1].data
     assert (relay["author"], relay["code"]) == ("critic", None)
-    assert relay["message_id"] == f"{said.message}.1"
+    assert relay["message_id"] == f"{sent.message}.1"
     repeated = alice.say("a plan", agent="chair", client_message_id="c1")
-    assert (repeated.events, repeated.text) == (said.events, said.text)
-    reply = alice.get(f"/conversations/{said.conversation}").json
+    assert (repeated.events, repeated.text) == (sent.events, sent.text)
+    reply = alice.get(f"/conversations/{sent.conversation}").json
     relayed, answer, asked = reply["messages"]
     assert (relayed["author"], relayed["id"]) == ("critic", relay["message_id"])
     assert relayed["content"] == "weak: chair says: Let us hear @critic about a plan."
@@ -41,10 +41,10 @@ def test_a_mention_in_an_answer_is_relayed_as_a_message_of_its_own(alice: Person
     run = alice.get(f"/runs/{answer['run']}").json
     depths = {turn["agent"]: turn["depth"] for turn in _turns(run)}
     assert depths == {"chair": 0, "critic": 1}
-    recalled = alice.say("so?", said.conversation, agent="recall")
+    recalled = alice.say("so?", sent.conversation, agent="recall")
     assert "assistant: critic said: weak: chair says:" in recalled.text
-    again = alice.ask(f"/conversations/{said.conversation}/regenerate", {"message": said.message})
-    assert again.events == said.events
+    again = alice.ask(f"/conversations/{sent.conversation}/regenerate", {"message": sent.message})
+    assert again.events == sent.events
 
 
 def _turns(run: dict[str, object]) -> list[dict[str, object]]:

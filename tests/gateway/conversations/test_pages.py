@@ -44,10 +44,10 @@ def test_conversations_are_listed_searched_renamed_and_put_away(alice: Person) -
 
 
 def test_a_conversation_is_read_a_page_at_a_time_and_its_branches_are_shown(alice: Person) -> None:
-    said = alice.say("one")
+    sent = alice.say("one")
     for word in ("two", "three"):
-        alice.say(word, said.conversation)
-    path = f"/conversations/{said.conversation}"
+        alice.say(word, sent.conversation)
+    path = f"/conversations/{sent.conversation}"
     page = alice.get(f"{path}?limit=4").json
     assert [each["content"] for each in page["messages"]] == [
         *("You said: three", "three", "You said: two", "two"),
@@ -55,7 +55,7 @@ def test_a_conversation_is_read_a_page_at_a_time_and_its_branches_are_shown(alic
     rest = alice.get(f"{path}?limit=4&before={page['next']}").json
     assert [each["content"] for each in rest["messages"]] == ["You said: one", "one"]
     assert rest["next"] is None
-    alice.say("other", said.conversation, edits=page["messages"][1]["id"])
+    alice.say("other", sent.conversation, edits=page["messages"][1]["id"])
     branch = alice.get(path).json["messages"]
     assert [each["content"] for each in branch][:2] == ["You said: other", "other"]
     siblings = branch[1]["siblings"]
@@ -67,9 +67,9 @@ def test_a_conversation_is_read_a_page_at_a_time_and_its_branches_are_shown(alic
 
 
 def test_a_conversation_is_taken_along_whole(alice: Person) -> None:
-    said = alice.say("one")
-    alice.say("two", said.conversation, agent="broken")
-    path = f"/conversations/{said.conversation}/export"
+    sent = alice.say("one")
+    alice.say("two", sent.conversation, agent="broken")
+    path = f"/conversations/{sent.conversation}/export"
     exported = json.loads(alice.get(path).body)
     assert [each["content"] for each in exported["messages"]] == [
         *("one", "You said: one", "two", "so far "),
@@ -90,9 +90,9 @@ def test_who_is_asked_and_what_is_told_of_a_client_is_shown(alice: Person) -> No
 
 
 def test_two_owners_see_nothing_of_one_another_by_any_door(alice: Person) -> None:
-    said = alice.say("secret plan", client_message_id="c1")
+    sent = alice.say("secret plan", client_message_id="c1")
     bob = alice.another()
-    path = f"/conversations/{said.conversation}"
+    path = f"/conversations/{sent.conversation}"
     unknown = "/conversations/cnv_unknown"
     for method, tail, body in (
         ("GET", "", None),
@@ -107,11 +107,11 @@ def test_two_owners_see_nothing_of_one_another_by_any_door(alice: Person) -> Non
         nobodys = bob.send(method, f"{unknown}{tail}", body)
         assert (theirs.status, theirs.body) == (nobodys.status, nobodys.body), (method, tail)
         assert theirs.status == 404
-    assert bob.say("x", said.conversation).reply.code == "conversation_not_found"
+    assert bob.say("x", sent.conversation).reply.code == "conversation_not_found"
     assert listed(bob) == []
     assert listed(bob, "?search=secret") == []
     other = bob.say("secret plan", client_message_id="c1")
-    assert other.conversation != said.conversation
+    assert other.conversation != sent.conversation
     message = alice.get(path).json["messages"][0]["id"]
     assert bob.get(f"/conversations/{other.conversation}?before={message}").status == 404
     edited = bob.say("x", other.conversation, edits=message)

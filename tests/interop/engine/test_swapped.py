@@ -101,10 +101,10 @@ def test_a_conversation_with_another_loop_is_kept_as_one_with_ours(front: Organi
     fields = [("authorization", f"Bearer {front.token}"), ("content-type", "application/json")]
     context = {"path": "/finances", "clipboard": "x"}
     body = {"content": "Hello, mirror!", "metadata": {"client_context": context}}
-    said = request("POST", f"{front.url}/message", fields, json.dumps(body).encode())
-    assert b'"delta":"Echo: Hello, mirror!"' in said.body
+    sent = request("POST", f"{front.url}/message", fields, json.dumps(body).encode())
+    assert b'"delta":"Echo: Hello, mirror!"' in sent.body
     ((_, asked),) = Echo.asked
-    conversation = said.headers["x-conversation-id"]
+    conversation = sent.headers["x-conversation-id"]
     assert asked["metadata"]["conversation_id"] == conversation
     assert (asked["metadata"]["trigger"], asked["metadata"]["client_context"]) == (
         "message",
@@ -118,9 +118,9 @@ def test_a_conversation_with_another_loop_is_kept_as_one_with_ours(front: Organi
 def test_a_loop_that_is_down_loses_no_message(front: Organisation) -> None:
     Echo.status = 503
     fields = [("authorization", f"Bearer {front.token}"), ("content-type", "application/json")]
-    said = request("POST", f"{front.url}/message", fields, b'{"content":"down"}')
-    assert (said.status, b"event: error" in said.body) == (200, True)
-    path = f"{front.url}/conversations/{said.headers['x-conversation-id']}"
+    sent = request("POST", f"{front.url}/message", fields, b'{"content":"down"}')
+    assert (sent.status, b"event: error" in sent.body) == (200, True)
+    path = f"{front.url}/conversations/{sent.headers['x-conversation-id']}"
     page = request("GET", path, fields).json
     assert [each["state"] for each in page["messages"]] == ["unanswered", "unanswered"]
     Echo.status = 200

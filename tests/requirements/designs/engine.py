@@ -35,7 +35,7 @@ _TICKS = "tests/runtime/triggers/test_scheduler.py::"
 _REFUSED = "tests/wire/dialects/engine_chat/test_refusals.py::"
 
 _SESSIONS = "sessions that somebody signs in to; until then a cookie holds a token"
-_SAID = "tests/gateway/conversations/test_messages.py::"
+_TALK = "tests/gateway/conversations/test_messages.py::"
 
 _CONTRACT = (
     Row(
@@ -115,7 +115,7 @@ _REQUEST = (
         "engine:request:history",
         "Then comes what was said before, which the gateway keeps.",
         "002 request, second source; decision D152",
-        (_SAID + "test_a_round_with_a_tool_is_shown_and_told_again_to_the_model",),
+        (_TALK + "test_a_round_with_a_tool_is_shown_and_told_again_to_the_model",),
     ),
     Row(
         "engine:request:current",
@@ -255,7 +255,7 @@ _TRIGGER = (
         "002 trigger types",
         (
             _AGENTS + "test_the_openai_client_streams_from_it",
-            _SAID + "test_a_message_begins_a_conversation_and_is_answered_by_a_stream",
+            _TALK + "test_a_message_begins_a_conversation_and_is_answered_by_a_stream",
         ),
     ),
     Row(
@@ -364,7 +364,7 @@ _STREAM = (
         "engine:stream:status",
         "Tool calls are in the stream, so that clients can say what is being done.",
         "002 response",
-        (_SAID + "test_a_round_with_a_tool_is_shown_and_told_again_to_the_model",),
+        (_TALK + "test_a_round_with_a_tool_is_shown_and_told_again_to_the_model",),
     ),
     Row(
         "engine:stream:trace",

@@ -17,7 +17,7 @@ _TOOLBOX = "tests/engine/test_toolbox.py::"
 _READ = "tests/wire/dialects/engine_chat/test_request.py::"
 _STREAMED = "tests/wire/dialects/engine_chat/test_stream.py::"
 
-_SAID = "tests/gateway/conversations/test_messages.py::"
+_TALK = "tests/gateway/conversations/test_messages.py::"
 _KILLED = "tests/gateway/conversations/test_messages_killed.py::"
 _SHOWN = "tests/gateway/conversations/test_pages.py::"
 _CLIENT = "tests/wire/dialects/engine_chat/test_client_stream.py::"
@@ -39,22 +39,22 @@ _TURNS = (
         (
             _ENGINE + "test_one_post_is_answered_by_one_stream",
             _AGENTS + "test_the_openai_client_streams_from_it",
-            _SAID + "test_a_message_begins_a_conversation_and_is_answered_by_a_stream",
-            _SAID + "test_content_passes_unchanged_and_its_cost_is_hers",
+            _TALK + "test_a_message_begins_a_conversation_and_is_answered_by_a_stream",
+            _TALK + "test_content_passes_unchanged_and_its_cost_is_hers",
         ),
     ),
     Row(
         "engine:reference:b02",
         "A message that names no conversation begins exactly one.",
         "reference system, B02",
-        (_SAID + "test_the_same_id_has_the_same_answer_and_never_a_second_one",),
+        (_TALK + "test_the_same_id_has_the_same_answer_and_never_a_second_one",),
     ),
     Row(
         "engine:reference:b04",
         "What a user says is kept before the engine is asked.",
         "reference system, B04",
         (
-            _SAID + "test_what_she_says_is_kept_before_anything_runs",
+            _TALK + "test_what_she_says_is_kept_before_anything_runs",
             _KILLED + "test_what_was_said_is_answered_once_after_a_kill_at",
         ),
     ),
@@ -71,14 +71,14 @@ _TURNS = (
         "engine:reference:b07",
         "The end that a client reads names its conversation.",
         "reference system, B07",
-        (_SAID + "test_a_message_begins_a_conversation_and_is_answered_by_a_stream",),
+        (_TALK + "test_a_message_begins_a_conversation_and_is_answered_by_a_stream",),
     ),
     Row(
         "engine:reference:b08",
         "A conversation that nobody knows is 404, to write into and to read.",
         "reference system, B08",
         (
-            _SAID + "test_an_unknown_conversation_or_agent_is_not_found_and_nothing_is_kept",
+            _TALK + "test_an_unknown_conversation_or_agent_is_not_found_and_nothing_is_kept",
             _SHOWN + "test_two_owners_see_nothing_of_one_another_by_any_door",
         ),
     ),
@@ -239,7 +239,7 @@ _CLIENTS = (
         "A client is warned by headers how much of the context is used.",
         "reference system, B35",
         (
-            _SAID + "test_how_much_of_what_the_model_can_read_is_used_stands_in_the_end",
+            _TALK + "test_how_much_of_what_the_model_can_read_is_used_stands_in_the_end",
             _CLIENT + "test_an_end_names_the_conversation_and_what_was_used",
         ),
         Divergence(

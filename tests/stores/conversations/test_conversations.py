@@ -18,9 +18,9 @@ from carnet.errors import (
     TooManyConversations,
 )
 from carnet.ports.calls.conversations import (
-    Begun,
-    Conversation,
+    BegunAnswer,
     ConversationFilter,
+    KeptConversation,
     NewAnswer,
     NewMessage,
     Settled,
@@ -33,7 +33,7 @@ ALICE, BOB = "person:1", "person:2"
 ANY = ConversationFilter()
 
 
-def said(name: str, content: str = "hello", **changes: Any) -> NewMessage:  # noqa: ANN401, RUF100
+def sent(name: str, content: str = "hello", **changes: Any) -> NewMessage:  # noqa: ANN401, RUF100
     new = NewMessage(
         owner=ALICE,
         conversation=None,
@@ -64,15 +64,15 @@ def whole(text: str = "good", **changes: Any) -> Settled:  # noqa: ANN401, RUF10
     return replace(settled, **changes)
 
 
-async def kept(store: Store, name: str, content: str = "hello", **changes: Any) -> Begun:  # noqa: ANN401, RUF100
+async def kept(store: Store, name: str, content: str = "hello", **changes: Any) -> BegunAnswer:  # noqa: ANN401, RUF100
     """A message with its whole answer."""
-    begun = await store.conversations.begin(said(name, content, **changes))
+    begun = await store.conversations.begin(sent(name, content, **changes))
     now = changes.get("now", NOW) + SECOND
     await store.conversations.settle(begun.conversation.owner, begun.answer.id, whole(now=now))
     return begun
 
 
-async def found(store: Store, id: str, owner: str = ALICE) -> Conversation:
+async def found(store: Store, id: str, owner: str = ALICE) -> KeptConversation:
     conversation = await store.conversations.find(owner, id)
     assert conversation is not None
     return conversation
@@ -84,14 +84,14 @@ async def ids(store: Store, matching: ConversationFilter = ANY, owner: str = ALI
 
 
 async def test_what_is_said_is_kept_with_a_place_for_its_answer(store: Store) -> None:
-    begun = await store.conversations.begin(said("a", "plan my finances", metadata=b'{"a":1}'))
-    assert (begun.said.text, begun.said.state, begun.said.metadata) == (
+    begun = await store.conversations.begin(sent("a", "plan my finances", metadata=b'{"a":1}'))
+    assert (begun.question.text, begun.question.state, begun.question.metadata) == (
         "plan my finances",
         "unanswered",
         b'{"a":1}',
     )
     answer = begun.answer
-    assert (answer.state, answer.author, answer.parent) == ("unanswered", "echo", begun.said.n)
+    assert (answer.state, answer.author, answer.parent) == ("unanswered", "echo", begun.question.n)
     conversation = await found(store, "cnv_a")
     assert (conversation.answering, conversation.head) == ("ans_a", answer.n)
     assert (conversation.title, conversation.trigger, conversation.size) == (
@@ -102,7 +102,7 @@ async def test_what_is_said_is_kept_with_a_place_for_its_answer(store: Store) ->
 
 
 async def test_an_answer_is_written_down_with_what_it_used_and_twice_is_once(store: Store) -> None:
-    begun = await store.conversations.begin(said("a"))
+    begun = await store.conversations.begin(sent("a"))
     for _ in range(2):
         await store.conversations.settle(ALICE, "ans_a", whole(is_seen=True))
     conversation = await found(store, "cnv_a")
@@ -110,7 +110,7 @@ async def test_an_answer_is_written_down_with_what_it_used_and_twice_is_once(sto
     assert (used, conversation.answering, conversation.unread) == ((3, 5, 7), None, 0)
     answer, asked = await store.conversations.branch(conversation, last=None, limit=9)
     assert (answer.text, answer.state, answer.cost) == ("good", "whole", 7)
-    assert (asked.id, asked.state) == (begun.said.id, "whole")
+    assert (asked.id, asked.state) == (begun.question.id, "whole")
     await store.conversations.settle(ALICE, "ans_a", whole(cost=9))
     again = await found(store, "cnv_a")
     assert (again.cost, again.unread) == (9, 1)
@@ -118,39 +118,46 @@ async def test_an_answer_is_written_down_with_what_it_used_and_twice_is_once(sto
 
 async def test_the_same_id_of_a_client_is_the_same_message(store: Store) -> None:
     first = await kept(store, "a", client_id="c1")
-    again = await store.conversations.begin(said("b", client_id="c1"))
-    assert (again.is_new, again.said.id, again.answer.text) == (False, first.said.id, "good")
-    there = await store.conversations.begin(said("c", client_id="c1", conversation="cnv_a"))
+    again = await store.conversations.begin(sent("b", client_id="c1"))
+    assert (again.is_new, again.question.id, again.answer.text) == (
+        False,
+        first.question.id,
+        "good",
+    )
+    there = await store.conversations.begin(sent("c", client_id="c1", conversation="cnv_a"))
     assert there.answer.id == "ans_a"
     with pytest.raises(IdempotencyMismatch):
-        await store.conversations.begin(said("d", "other", client_id="c1"))
-    other = await store.conversations.begin(said("e", client_id="c1", owner=BOB))
+        await store.conversations.begin(sent("d", "other", client_id="c1"))
+    other = await store.conversations.begin(sent("e", client_id="c1", owner=BOB))
     assert other.is_new
     assert await ids(store) == ["cnv_a"]
 
 
 async def test_of_many_who_send_the_same_at_once_one_is_first(store: Store) -> None:
-    many = [store.conversations.begin(said(f"m{i}", client_id="c1")) for i in range(8)]
+    many = [store.conversations.begin(sent(f"m{i}", client_id="c1")) for i in range(8)]
     begun = await asyncio.gather(*many)
     assert [each.is_new for each in begun].count(True) == 1
-    assert len({each.said.id for each in begun}) == 1
+    assert len({each.question.id for each in begun}) == 1
     assert len(await ids(store)) == 1
 
 
 async def test_one_answer_is_given_at_a_time(store: Store) -> None:
-    await store.conversations.begin(said("a"))
-    tries = [store.conversations.begin(said(f"x{i}", conversation="cnv_a")) for i in range(4)]
+    await store.conversations.begin(sent("a"))
+    tries = [store.conversations.begin(sent(f"x{i}", conversation="cnv_a")) for i in range(4)]
     outcomes = await asyncio.gather(*tries, return_exceptions=True)
     assert {type(outcome) for outcome in outcomes} == {ConversationBusy}
     await store.conversations.settle(ALICE, "ans_a", whole())
-    tries = [store.conversations.begin(said(f"y{i}", conversation="cnv_a")) for i in range(4)]
+    tries = [store.conversations.begin(sent(f"y{i}", conversation="cnv_a")) for i in range(4)]
     outcomes = await asyncio.gather(*tries, return_exceptions=True)
-    assert sorted(type(each).__name__ for each in outcomes) == ["Begun", *["ConversationBusy"] * 3]
+    assert sorted(type(each).__name__ for each in outcomes) == [
+        "BegunAnswer",
+        *["ConversationBusy"] * 3,
+    ]
     assert (await found(store, "cnv_a")).size == 4
 
 
 async def test_what_could_not_begin_is_released_and_stays_unanswered(store: Store) -> None:
-    await store.conversations.begin(said("a"))
+    await store.conversations.begin(sent("a"))
     await store.conversations.release(ALICE, "ans_a", "payment_required")
     conversation = await found(store, "cnv_a")
     answer = await store.conversations.message(conversation, "ans_a")
@@ -190,8 +197,8 @@ async def test_another_answer_stands_beside_the_first_and_the_same_is_given_anew
     )
     conversation = await found(store, "cnv_a")
     assert (conversation.size, conversation.head) == (3, begun.answer.n)
-    beside = await store.conversations.beside(conversation, [begun.said.n, None])
-    assert beside == [(begun.said.n, "ans_a"), (begun.said.n, "ans_2"), (None, "msg_a")]
+    beside = await store.conversations.beside(conversation, [begun.question.n, None])
+    assert beside == [(begun.question.n, "ans_a"), (begun.question.n, "ans_2"), (None, "msg_a")]
     with pytest.raises(MessageNotFound):
         await store.conversations.begin_answer(replace(new, to="ans_a"))
 
@@ -211,7 +218,7 @@ async def test_an_edited_message_begins_a_branch_that_can_be_left_again(store: S
     rest = await store.conversations.branch(conversation, last=branch[-1].parent, limit=3)
     assert [each.id for each in rest] == ["msg_a"]
     with pytest.raises(MessageNotFound):
-        await store.conversations.begin(said("d", conversation="cnv_a", edits="ans_a"))
+        await store.conversations.begin(sent("d", conversation="cnv_a", edits="ans_a"))
 
 
 async def test_the_last_that_changed_is_listed_first_page_by_page(store: Store) -> None:
@@ -269,17 +276,17 @@ async def test_conversations_are_found_by_words_agent_trigger_time_and_marks(sto
 
 
 async def test_nothing_of_one_owner_is_there_for_another(store: Store) -> None:
-    begun = await store.conversations.begin(said("a", "secret plan"))
+    begun = await store.conversations.begin(sent("a", "secret plan"))
     assert await store.conversations.find(BOB, "cnv_a") is None
     assert await ids(store, owner=BOB) == []
     assert await ids(store, ConversationFilter(words=("secret",)), owner=BOB) == []
     await store.conversations.settle(BOB, "ans_a", whole("mine now"))
     await store.conversations.release(BOB, "ans_a", "mine")
     with pytest.raises(ConversationNotFound):
-        await store.conversations.begin(said("b", conversation="cnv_a", owner=BOB))
+        await store.conversations.begin(sent("b", conversation="cnv_a", owner=BOB))
     with pytest.raises(ConversationNotFound):
         await store.conversations.begin(
-            said("c", conversation="cnv_a", owner=BOB, edits=begun.said.id)
+            sent("c", conversation="cnv_a", owner=BOB, edits=begun.question.id)
         )
     conversation = await found(store, "cnv_a")
     answer = await store.conversations.message(conversation, "ans_a")
@@ -291,7 +298,7 @@ async def test_nothing_of_one_owner_is_there_for_another(store: Store) -> None:
 
 
 async def test_the_turn_of_an_answer_is_its_owners(store: Store) -> None:
-    begun = await store.conversations.begin(said("a", owner="token:alice"))
+    begun = await store.conversations.begin(sent("a", owner="token:alice"))
     assert await store.conversations.turn_of("token:alice", begun.answer) is None
     of_bob = a_claim("run_a", turn="turn_a", actor="token:bob")
     await store.turns.claim(of_bob)
@@ -302,8 +309,8 @@ async def test_the_turn_of_an_answer_is_its_owners(store: Store) -> None:
 
 
 async def test_what_is_open_is_found_of_everybody(store: Store) -> None:
-    await store.conversations.begin(said("a"))
-    await store.conversations.begin(said("b", owner=BOB))
+    await store.conversations.begin(sent("a"))
+    await store.conversations.begin(sent("b", owner=BOB))
     await kept(store, "c")
     parts = write_events([Text("may I?"), ToolCall("t1", "pay", "{}")])
     waits = whole(state="partial", waits=True, code="approval_required", parts=parts)
@@ -318,10 +325,10 @@ async def test_there_is_a_bound_to_everything(store: Store, place: Place) -> Non
     await kept(store, "a")
     await kept(store, "b")
     with pytest.raises(TooManyConversations):
-        await store.conversations.begin(said("c"))
+        await store.conversations.begin(sent("c"))
     await kept(store, "a2", conversation="cnv_a")
     with pytest.raises(ConversationFull):
-        await store.conversations.begin(said("a3", conversation="cnv_a"))
+        await store.conversations.begin(sent("a3", conversation="cnv_a"))
     await kept(store, "d", owner=BOB)
     long = " ".join(f"word{i}" for i in range(2000))
     await kept(store, "e", long, owner=BOB)

@@ -11,7 +11,7 @@ import pytest
 from carnet.ports.calls.conversations import ConversationFilter
 from carnet.stores.database import Row
 from carnet.stores.open import Store
-from tests.stores.conversations.test_conversations import ALICE, ANY, found, kept, said
+from tests.stores.conversations.test_conversations import ALICE, ANY, found, kept, sent
 from tests.stores.support.scenes import NOW, Place
 
 MANY = 5_000
@@ -92,7 +92,7 @@ async def test_a_list_that_finds_little_ends_before_it_is_full_and_goes_on(store
 
     for i in range(9):
         agent = "rare" if i == 1 else "echo"
-        await store.conversations.begin(said(f"c{i}", agent=agent, now=NOW + i))
+        await store.conversations.begin(sent(f"c{i}", agent=agent, now=NOW + i))
     patch = pytest.MonkeyPatch()
     with patch.context() as changed:
         changed.setattr(search, "SLICE", 2)

@@ -27,8 +27,8 @@ from carnet.gateway.conversations.transcript import MOST_BYTES, has_ended, settl
 from carnet.gateway.runs import Watching
 from carnet.ports.calls.agent import Journal
 from carnet.ports.calls.conversations import (
-    Conversation,
     Conversations,
+    KeptConversation,
     KeptMessage,
     OpenAnswer,
 )
@@ -153,15 +153,15 @@ class Answers:
         if turn is None and each.is_given:
             await self._conversations.release(each.owner, each.answer.id, None)
             return True
-        if turn is None or not has_ended(turn) or (each.is_given and self._is_told(turn)):
+        if turn is None or not has_ended(turn) or (each.is_given and self._ended_just_now(turn)):
             return False
         return await self.settle(each.owner, each.answer)
 
-    def _is_told(self, turn: Turn) -> bool:
+    def _ended_just_now(self, turn: Turn) -> bool:
         """Whether it has ended just now: whoever shows it writes it down."""
         return turn.ended is not None and self._clock.wall_us() - turn.ended < END_SECONDS * SECOND
 
-    async def look_at(self, conversation: Conversation, answer: KeptMessage) -> bool:
+    async def look_at(self, conversation: KeptConversation, answer: KeptMessage) -> bool:
         """The same for the answer that a conversation says is being given."""
         found = (conversation.n, conversation.owner, conversation.id, conversation.updated)
         return await self.look(OpenAnswer(*found, is_given=True, answer=answer))
@@ -185,17 +185,17 @@ class SettledJournal:
         """The same events; the first batch is empty, so that the stream begins at once."""
         owner, answer = call.caller.owner, await self._answer(call)
         answered = await self._answered(call)
-        is_told = False
+        is_settled = False
         try:
             yield ()
             inner = self._journal.batches(call, heartbeat)
             async with aclosing(inner):
                 async for batch in inner:
                     if batch and is_terminal(batch[-1]):
-                        is_told = await self._answers.settle(owner, answer, is_seen=True)
+                        is_settled = await self._answers.settle(owner, answer, is_seen=True)
                     yield _with_answers(call, batch, answered) if answered else batch
         finally:
-            if not is_told:
+            if not is_settled:
                 self._answers.follow(owner, answer)
 
     async def _answer(self, call: Call) -> KeptMessage:

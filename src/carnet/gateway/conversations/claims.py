@@ -11,6 +11,9 @@ Law 2. An answer that is given again is the same turn while that may run again: 
 Law 3. Of what a client tells of itself an agent is given what the configuration lists, and no more.
 """
 
+import asyncio
+from collections.abc import Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -22,13 +25,14 @@ from carnet.core.chain.carnet import Mark
 from carnet.core.messages.mentions import leading_handles, named
 from carnet.core.people.identity import Caller, Secret
 from carnet.errors import AgentNotFound, CarnetError, InvalidRequest
-from carnet.gateway.conversations.transcript import is_retryable, told
+from carnet.gateway.bodies import LARGE_BYTES
+from carnet.gateway.conversations.transcript import history_of, is_retryable
 from carnet.guards.target.target import permit
 from carnet.ports.calls.agent import Router
 from carnet.ports.calls.conversations import (
-    Begun,
-    Conversation,
+    BegunAnswer,
     Conversations,
+    KeptConversation,
     KeptMessage,
     NewAnswer,
     NewMessage,
@@ -77,15 +81,19 @@ class ThreadClaims:
         self._clock = clock
         self._ids = ids
 
+    def now(self) -> int:
+        """The time, in microseconds since the epoch."""
+        return self._clock.wall_us()
+
     # ------------------------------------------------------------------ whom
 
-    def choose(self, sent: SentMessage, before: Conversation | None, caller: Caller) -> Target:
+    def choose(self, sent: SentMessage, before: KeptConversation | None, caller: Caller) -> Target:
         """Who is asked; a refusal if nobody is, or not for this caller."""
         target = self._router.find(self._named(sent, before))
         permit(caller, target)
         return target
 
-    def _named(self, sent: SentMessage, before: Conversation | None) -> str:
+    def _named(self, sent: SentMessage, before: KeptConversation | None) -> str:
         if sent.agent is not None:
             return sent.agent
         handles, _ = leading_handles(sent.content)
@@ -139,24 +147,30 @@ class ThreadClaims:
             run=self._run(),
             turn=self._turn(),
             trigger=trigger,
-            now=self._clock.wall_us(),
+            now=self.now(),
         )
 
-    def another(self, conversation: Conversation, said: KeptMessage, agent: str) -> NewAnswer:
+    def another(
+        self, conversation: KeptConversation, question: KeptMessage, agent: str
+    ) -> NewAnswer:
         """A second answer to what was said."""
         return NewAnswer(
             owner=conversation.owner,
             conversation=conversation.id,
-            to=said.id,
+            to=question.id,
             id=self._message_id(),
             agent=agent,
             run=self._run(),
             turn=self._turn(),
-            now=self._clock.wall_us(),
+            now=self.now(),
         )
 
     async def again(
-        self, conversation: Conversation, said: KeptMessage, answer: KeptMessage, caller: Caller
+        self,
+        conversation: KeptConversation,
+        question: KeptMessage,
+        answer: KeptMessage,
+        caller: Caller,
     ) -> NewAnswer:
         """The same answer, tried again: in its turn while that may run again."""
         turn = await self._conversations.turn_of(conversation.owner, answer)
@@ -166,12 +180,12 @@ class ThreadClaims:
         return NewAnswer(
             owner=conversation.owner,
             conversation=conversation.id,
-            to=said.id,
+            to=question.id,
             id=answer.id,
             agent=answer.author or conversation.agent,
             run=answer.run or self._run(),
             turn=answer.turn if is_same and answer.turn else self._turn(),
-            now=self._clock.wall_us(),
+            now=self.now(),
         )
 
     def _message_id(self) -> str:
@@ -186,34 +200,34 @@ class ThreadClaims:
     # ------------------------------------------------------------------ the call
 
     async def claim(
-        self, begun: Begun, *, authorization: Secret | None, correlation: str | None
+        self, begun: BegunAnswer, *, authorization: Secret | None, correlation: str | None
     ) -> Claim:
         """The call that an answer is asked for by."""
-        conversation, said, answer = begun.conversation, begun.said, begun.answer
+        conversation, question, answer = begun.conversation, begun.question, begun.answer
         agent = answer.author or conversation.agent
         branch = await self._conversations.branch(
-            conversation, last=said.n, limit=self._policy.history
+            conversation, last=question.n, limit=self._policy.history
         )
+        thread, is_long = self._thread(conversation, question, answer), _size(branch) > LARGE_BYTES
         with_tools = self._router.find(agent).kind == ENGINE
-        ask = Ask(
-            messages=told(branch, agent, with_tools=with_tools),
-            stream=True,
-            thread=self._thread(conversation, said, answer),
-        )
+        asked = partial(_asked, branch, agent, thread, with_tools=with_tools)
+        ask, request = await asyncio.to_thread(asked) if is_long else asked()
         return Claim(
             dialect=DIALECT,
             agent=agent,
             ask=ask,
             # What was said before may have been added to since; it is the same request.
-            digest=blake2b(f"{answer.id}\0{said.id}".encode(), digest_size=32).digest(),
-            request=write_request(ask, model=agent, stream=True),
+            digest=blake2b(f"{answer.id}\0{question.id}".encode(), digest_size=32).digest(),
+            request=request,
             marks=(Mark(stamp=DIALECT, run=answer.run, turn=answer.turn, counts=False),),
             authorization=authorization,
             correlation=correlation,
         )
 
-    def _thread(self, conversation: Conversation, said: KeptMessage, answer: KeptMessage) -> Thread:
-        metadata: dict[str, Any] = json.read_object(said.metadata) if said.metadata else {}
+    def _thread(
+        self, conversation: KeptConversation, question: KeptMessage, answer: KeptMessage
+    ) -> Thread:
+        metadata: dict[str, Any] = json.read_object(question.metadata) if question.metadata else {}
         context = metadata.get("client_context") or {}
         policy = self._policy
         return Thread(
@@ -221,8 +235,21 @@ class ThreadClaims:
             answer=answer.id,
             trigger=conversation.trigger,
             client_context=_passing(context, policy.tool_context),
-            told=_passing(context, policy.model_context),
+            model_context=_passing(context, policy.model_context),
         )
+
+
+def _size(branch: Sequence[KeptMessage]) -> int:
+    return sum([len(message.parts) for message in branch])
+
+
+def _asked(
+    branch: Sequence[KeptMessage], agent: str, thread: Thread, *, with_tools: bool
+) -> tuple[Ask, bytes]:
+    """What an agent is asked at the end of a branch, and the same as it is recorded."""
+    messages = history_of(branch, agent, with_tools=with_tools)
+    ask = Ask(messages=messages, stream=True, thread=thread)
+    return ask, write_request(ask, model=agent, stream=True)
 
 
 def _passing(context: dict[str, Any], members: tuple[str, ...]) -> dict[str, Any]:

@@ -6,7 +6,9 @@ Law 2. Who sends the same again is shown the same answer: from its record, or wh
 Law 3. She speaks with her own rights: the gate judges each of her messages as any call.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from carnet.core.call import Call, Thread
@@ -22,12 +24,17 @@ from carnet.errors import (
     OutcomeUnknown,
 )
 from carnet.gateway.answer import Answering
+from carnet.gateway.bodies import LARGE_BYTES
 from carnet.gateway.conversations.answers import Answers, thread_of
 from carnet.gateway.conversations.claims import FrontPolicy, ThreadClaims
 from carnet.http.exchange import Exchange, Row, check_json_body, read_authorization, reply_json
 from carnet.ports.calls.agent import Journal
-from carnet.ports.calls.conversations import Begun, Conversation, Conversations, KeptMessage
-from carnet.ports.world.clock import Clock
+from carnet.ports.calls.conversations import (
+    BegunAnswer,
+    Conversations,
+    KeptConversation,
+    KeptMessage,
+)
 from carnet.wire.dialects.dialect import GatewayFacts
 from carnet.wire.dialects.engine_chat.client_request import SentMessage, read_sent
 from carnet.wire.dialects.engine_chat.client_stream import ClientWriter, thread_fields
@@ -40,10 +47,10 @@ LOOKED_BACK: Final = 16  # messages, for the last answer
 OPEN: Final = frozenset({"running", "queued", "waiting"})
 
 
-Erase = Callable[[Conversation], Awaitable[Sequence[Any]]]
+Erase = Callable[[KeptConversation], Awaitable[Sequence[Any]]]
 
 
-async def nothing_kept(_: Conversation, /) -> Sequence[Any]:
+async def nothing_kept(_: KeptConversation, /) -> Sequence[Any]:
     """Where agents keep nothing of conversations."""
     return ()
 
@@ -69,7 +76,6 @@ class MessageEndpoint:
         answers: Answers,
         journal: Journal,
         policy: FrontPolicy,
-        clock: Clock,
         erase: Erase = nothing_kept,
         relay: Callable[[Call], Call] | None = None,
     ) -> None:
@@ -79,7 +85,6 @@ class MessageEndpoint:
         `relay` has those asked whom an answer mentions.
         """
         self._relay = relay
-        self._clock = clock
         self._erase = erase
         self._answering = answering
         self._conversations = conversations
@@ -93,7 +98,9 @@ class MessageEndpoint:
         began = self._answering.begin()
         check_json_body(exchange.headers)
         most = self._policy.content_bytes
-        sent = read_sent(await exchange.read(2 * most + BESIDE_BYTES), most_bytes=most)
+        body = await exchange.read(2 * most + BESIDE_BYTES)
+        read = partial(read_sent, body, most_bytes=most)
+        sent = await asyncio.to_thread(read) if len(body) > LARGE_BYTES else read()
         conversation = exchange.headers.get(CONVERSATION) or None
         before = None
         if conversation is not None:
@@ -105,7 +112,9 @@ class MessageEndpoint:
         else:
             await self._repeat(exchange, caller, begun, began)
 
-    async def _begin(self, caller: Caller, sent: SentMessage, before: Conversation | None) -> Begun:
+    async def _begin(
+        self, caller: Caller, sent: SentMessage, before: KeptConversation | None
+    ) -> BegunAnswer:
         target = self._claims.choose(sent, before, caller)
         id = None if before is None else before.id
         new = self._claims.message(caller.owner, sent, target.name, conversation=id)
@@ -117,18 +126,18 @@ class MessageEndpoint:
         conversation, answer = await self._meant(exchange, caller, name)
         if answer.state == "whole":
             raise InvalidRequest("message", "has a whole answer; 'regenerate' gives another one")
-        said = await self._said(conversation, answer)
+        question = await self._question(conversation, answer)
         await self._free(conversation)
-        new = await self._claims.again(conversation, said, answer, caller)
+        new = await self._claims.again(conversation, question, answer, caller)
         await self._give(exchange, caller, await self._conversations.begin_answer(new), began)
 
     async def regenerate(self, exchange: Exchange, caller: Caller, name: str) -> None:
         """POST /conversations/{id}/regenerate: another answer, beside the one there is."""
         began = self._answering.begin()
         conversation, answer = await self._meant(exchange, caller, name)
-        said = await self._said(conversation, answer)
+        question = await self._question(conversation, answer)
         await self._free(conversation)
-        new = self._claims.another(conversation, said, answer.author or conversation.agent)
+        new = self._claims.another(conversation, question, answer.author or conversation.agent)
         await self._give(exchange, caller, await self._conversations.begin_answer(new), began)
 
     async def stop(self, exchange: Exchange, caller: Caller, name: str) -> None:
@@ -157,12 +166,12 @@ class MessageEndpoint:
             if any(state in OPEN for _, state in await deletion.turns(conversation)):
                 raise ConversationBusy
         erased = await self._erase(conversation)
-        await deletion.delete(conversation, self._clock.wall_us())
+        await deletion.delete(conversation, self._claims.now())
         await reply_json(exchange, {"deleted": conversation.id, "memory": erased})
 
     # ------------------------------------------------------------------ which
 
-    async def _find(self, caller: Caller, name: str) -> Conversation:
+    async def _find(self, caller: Caller, name: str) -> KeptConversation:
         found = await self._conversations.find(caller.owner, name)
         if found is None:
             raise ConversationNotFound
@@ -170,7 +179,7 @@ class MessageEndpoint:
 
     async def _meant(
         self, exchange: Exchange, caller: Caller, name: str
-    ) -> tuple[Conversation, KeptMessage]:
+    ) -> tuple[KeptConversation, KeptMessage]:
         """The conversation, and the answer that a body names; by default the last one."""
         body = await exchange.read(MOST_BYTES)
         message: str | None = None
@@ -192,13 +201,13 @@ class MessageEndpoint:
             raise MessageNotFound
         return conversation, found
 
-    async def _said(self, conversation: Conversation, answer: KeptMessage) -> KeptMessage:
+    async def _question(self, conversation: KeptConversation, answer: KeptMessage) -> KeptMessage:
         branch = await self._conversations.branch(conversation, last=answer.parent, limit=1)
         if not branch or branch[0].role != "user":
             raise MessageNotFound
         return branch[0]
 
-    async def _free(self, conversation: Conversation) -> None:
+    async def _free(self, conversation: KeptConversation) -> None:
         """See whether an answer that seems to be given has ended, or its process has died."""
         if conversation.answering is None:
             return
@@ -208,9 +217,11 @@ class MessageEndpoint:
 
     # ------------------------------------------------------------------ answers
 
-    async def _repeat(self, exchange: Exchange, caller: Caller, begun: Begun, began: float) -> None:
+    async def _repeat(
+        self, exchange: Exchange, caller: Caller, begun: BegunAnswer, began: float
+    ) -> None:
         """Answer what was sent before: as it is kept, or as it is given now."""
-        conversation, said, answer = begun.conversation, begun.said, begun.answer
+        conversation, question, answer = begun.conversation, begun.question, begun.answer
         is_given = conversation.answering == answer.id
         if is_given or answer.waits:
             turn = await self._conversations.turn_of(caller.owner, answer)
@@ -221,13 +232,15 @@ class MessageEndpoint:
             if is_given and not await self._answers.look_at(conversation, answer):
                 raise named(ConversationBusy(), begun)
         if answer.state == "unanswered":
-            new = await self._claims.again(conversation, said, answer, caller)
+            new = await self._claims.again(conversation, question, answer, caller)
             begun = await self._conversations.begin_answer(new)
             await self._give(exchange, caller, begun, began)
             return
         await self._tell(exchange, begun)
 
-    async def _give(self, exchange: Exchange, caller: Caller, begun: Begun, began: float) -> None:
+    async def _give(
+        self, exchange: Exchange, caller: Caller, begun: BegunAnswer, began: float
+    ) -> None:
         """Have an answer given as any call is answered."""
         try:
             claim = await self._claims.claim(
@@ -247,7 +260,7 @@ class MessageEndpoint:
         except CarnetError as error:
             raise named(error, begun) from None
 
-    async def _relayed(self, begun: Begun) -> list[Event]:
+    async def _relayed(self, begun: BegunAnswer) -> list[Event]:
         """What others have said who were mentioned in an answer."""
         found: list[Event] = []
         for place in range(1, LOOKED_BACK):
@@ -258,7 +271,7 @@ class MessageEndpoint:
             found += _marked(message)
         return found
 
-    async def _tell(self, exchange: Exchange, begun: Begun) -> None:
+    async def _tell(self, exchange: Exchange, begun: BegunAnswer) -> None:
         """Show an answer that has ended, as it is kept."""
         answer = begun.answer
         writer = ClientWriter(thread_in(begun), self._policy.currency)
@@ -273,12 +286,12 @@ def _marked(message: KeptMessage) -> list[Event]:
     return [mark, *message.events()]
 
 
-def thread_in(begun: Begun) -> Thread:
+def thread_in(begun: BegunAnswer) -> Thread:
     """The names of what was begun."""
     return Thread(conversation=begun.conversation.id, answer=begun.answer.id)
 
 
-def named(error: CarnetError, begun: Begun) -> CarnetError:
+def named(error: CarnetError, begun: BegunAnswer) -> CarnetError:
     """The error, with the names of the message that it is about."""
     error.fields = tuple(thread_fields(thread_in(begun)))
     return error

@@ -9,25 +9,31 @@ Law 3. What leaves in an export is all that is kept of the branch that is shown.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from msgspec.structs import replace
 
-from carnet.core.messages.events import ToolCall, ToolResult
 from carnet.core.money.amount import format_amount
 from carnet.core.people.identity import Caller
 from carnet.errors import ConversationNotFound, InvalidRequest, MessageNotFound
 from carnet.gateway.conversations.claims import FrontPolicy
+from carnet.gateway.conversations.forms import (
+    Shown,
+    message_page,
+    read_mark,
+    read_title,
+    tools_of,
+)
+from carnet.guards.readers import Readers
 from carnet.http.exchange import Exchange, Row, check_json_body, reply_json
 from carnet.ports.calls.conversations import (
     MOST_SEARCHED,
-    Conversation,
     ConversationFilter,
     Conversations,
+    KeptConversation,
     KeptMessage,
 )
 from carnet.ports.world.clock import Clock
-from carnet.wire.dialects.engine_chat.request import arguments_of
 from carnet.wire.grammar import json
 from carnet.wire.grammar.query import (
     Query,
@@ -40,13 +46,11 @@ from carnet.wire.grammar.query import (
 from carnet.wire.grammar.times import when
 
 MOST_BYTES: Final = 16_384  # of what is changed
-MOST_NAME: Final = 200  # characters of a title
+PAGE_BYTES: Final = 1024 * 1024  # that a page of messages is counted as
 AT_A_TIME: Final = 50  # messages that are read for an export
 CHANGES: Final = ("title", "archived", "unread", "head")
 FORMS: Final = ("json", "markdown")
 TRIGGERS: Final = ("message", "webhook", "schedule")
-
-Shown = dict[str, Any]
 
 
 class ConversationPages:
@@ -58,9 +62,11 @@ class ConversationPages:
         policy: FrontPolicy,
         clock: Clock,
         *,
+        readers: Readers,
         words: Callable[[str], tuple[str, ...]],
     ) -> None:
-        """`words` gives those of a search, as they are kept."""
+        """`readers` bounds what is held of messages; `words` gives those of a search."""
+        self._readers = readers
         self._conversations = conversations
         self._policy = policy
         self._clock = clock
@@ -84,16 +90,18 @@ class ConversationPages:
         conversation = await self._find(caller, name)
         last, before = None, read_word(query, "before")
         branch: Sequence[KeptMessage] = ()
+        messages: Sequence[Shown] = ()
         if before is not None:
             found = await self._conversations.message(conversation, before)
             if found is None:
                 raise MessageNotFound
             last = found.parent
         if before is None or last is not None:
-            branch = await self._conversations.branch(
-                conversation, last=last, limit=read_lines(query)
-            )
-        messages = await self._shown(conversation, branch)
+            async with self._readers.room(caller.actor.name, PAGE_BYTES):
+                branch = await self._conversations.branch(
+                    conversation, last=last, limit=read_lines(query)
+                )
+                messages = await self._shown(conversation, branch)
         following = branch[-1].id if branch and branch[-1].parent is not None else None
         page = self._line(conversation) | {"messages": messages, "next": following}
         await reply_json(exchange, page)
@@ -105,8 +113,8 @@ class ConversationPages:
         for member in asked:
             if member not in CHANGES:
                 raise InvalidRequest("other", f"is none of {', '.join(CHANGES)}")
-        title = _title(asked)
-        archived, unread = _flag(asked, "archived"), _flag(asked, "unread")
+        title = read_title(asked)
+        archived, unread = read_mark(asked, "archived"), read_mark(asked, "unread")
         conversation = await self._find(caller, name)
         head = await self._head(conversation, asked)
         changed = await self._conversations.change(
@@ -161,7 +169,7 @@ class ConversationPages:
 
     # ------------------------------------------------------------------ reading what was asked
 
-    async def _find(self, caller: Caller, name: str) -> Conversation:
+    async def _find(self, caller: Caller, name: str) -> KeptConversation:
         found = await self._conversations.find(caller.owner, name)
         if found is None:
             raise ConversationNotFound
@@ -184,7 +192,7 @@ class ConversationPages:
             archived=read_flag(query, "archived"),
         )
 
-    async def _head(self, conversation: Conversation, asked: Shown) -> int | None:
+    async def _head(self, conversation: KeptConversation, asked: Shown) -> int | None:
         if "head" not in asked:
             return None
         head = asked["head"]
@@ -197,7 +205,7 @@ class ConversationPages:
 
     # ------------------------------------------------------------------ showing
 
-    def _line(self, conversation: Conversation) -> Shown:
+    def _line(self, conversation: KeptConversation) -> Shown:
         return {
             "id": conversation.id,
             "title": conversation.title,
@@ -216,7 +224,7 @@ class ConversationPages:
         }
 
     async def _shown(
-        self, conversation: Conversation, branch: Sequence[KeptMessage]
+        self, conversation: KeptConversation, branch: Sequence[KeptMessage]
     ) -> Sequence[Shown]:
         parents = [each.parent for each in branch]
         beside = await self._conversations.beside(conversation, parents) if branch else ()
@@ -229,7 +237,7 @@ class ConversationPages:
             await asyncio.sleep(0)  # each may be long, and others wait
         return found
 
-    async def _branch(self, conversation: Conversation) -> Sequence[KeptMessage]:
+    async def _branch(self, conversation: KeptConversation) -> Sequence[KeptMessage]:
         """What is shown of a conversation, as ids in the order in which it was said."""
         found: list[KeptMessage] = []
         last = conversation.head
@@ -242,13 +250,13 @@ class ConversationPages:
             last = some[-1].parent
         return found[::-1]
 
-    async def _pieces(self, conversation: Conversation) -> AsyncIterator[KeptMessage]:
+    async def _pieces(self, conversation: KeptConversation) -> AsyncIterator[KeptMessage]:
         for each in await self._branch(conversation):
             found = await self._conversations.message(conversation, each.id)
             if found is not None:
                 yield found
 
-    async def _as_json(self, conversation: Conversation) -> AsyncIterator[bytes]:
+    async def _as_json(self, conversation: KeptConversation) -> AsyncIterator[bytes]:
         head = json.write(self._line(conversation))
         yield head[:-1] + b',"messages":['
         comma = b""
@@ -257,7 +265,7 @@ class ConversationPages:
             comma = b","
         yield b"]}"
 
-    async def _as_text(self, conversation: Conversation) -> AsyncIterator[bytes]:
+    async def _as_text(self, conversation: KeptConversation) -> AsyncIterator[bytes]:
         yield f"# {conversation.title or conversation.id}\n".encode()
         async for each in self._pieces(conversation):
             who = "You" if each.role == "user" else f"@{each.author}"
@@ -270,80 +278,6 @@ class ConversationPages:
                 text.append(f"\n*({each.state}{f': {each.code}' if each.code else ''})*\n")
             yield "".join(text).encode("utf-8", "replace")
 
-
-def message_page(message: KeptMessage, siblings: Sequence[str]) -> Shown:
-    """One message as it is shown; `siblings` are the ids of all that stand in its place."""
-    page: Shown = {
-        "id": message.id,
-        "role": message.role,
-        "author": message.author,
-        "content": message.text,
-        "state": message.state,
-        "created": when(message.created),
-        "siblings": [id for id in siblings if len(siblings) > 1],
-    }
-    if message.role == "user":
-        page["client_message_id"] = message.client_id
-        page["metadata"] = None if message.metadata is None else json.read_object(message.metadata)
-        return page
-    return page | {
-        "tools": tools_of(message),
-        "code": message.code,
-        "waits": message.waits,
-        "run": message.run,
-        "ended": when(message.ended),
-        "tokens_in": message.tokens_in,
-        "tokens_out": message.tokens_out,
-        "cost": None if message.cost is None else format_amount(message.cost),
-    }
-
-
-def tools_of(message: KeptMessage) -> Sequence[Shown]:
-    """The tools that were used for an answer, and what they gave."""
-    found: dict[str, Shown] = {}
-    for event in message.events():
-        if isinstance(event, ToolCall):
-            found[event.id] = {
-                "id": event.id,
-                "name": event.name,
-                "input": arguments_of(event) or {},
-                "status": None,
-                "output": None,
-            }
-        elif isinstance(event, ToolResult) and event.id in found:
-            found[event.id] |= {"status": event.status, "output": event.output}
-    return list(found.values())
-
-
-def _title(asked: Shown) -> str | None:
-    title = asked.get("title")
-    if "title" not in asked:
-        return None
-    is_well = isinstance(title, str) and title.strip() and len(title) <= MOST_NAME
-    if not is_well or not str(title).isprintable():
-        raise InvalidRequest("title", f"must be 1 to {MOST_NAME} printable characters")
-    return str(title).strip()
-
-
-def _flag(asked: Shown, name: str) -> bool | None:
-    value = asked.get(name)
-    if name in asked and not isinstance(value, bool):
-        raise InvalidRequest(name, "must be true or false")
-    return None if value is None else bool(value)
-
-
-SCHEMAS: Final[dict[str, Any]] = {
-    "ConversationChanges": {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            "title": {"type": "string", "minLength": 1, "maxLength": MOST_NAME},
-            "archived": {"type": "boolean"},
-            "unread": {"type": "boolean"},
-            "head": {"type": "string", "description": "The last message of the branch to show"},
-        },
-    },
-}
 
 ROUTES: Final = (
     Row(

@@ -33,7 +33,7 @@ from carnet.wire.grammar import json
 
 MOST_BYTES: Final = 1024 * 1024  # of an answer that are kept
 MOST_OUTPUT: Final = 16_384  # characters of what a tool gave
-MOST_TOLD: Final = 1_000  # messages that an agent is told
+MOST_HISTORY: Final = 1_000  # messages that an agent is told
 LEFT_OUT: Final = " [...]"
 
 _ENDED: Final = frozenset({"done", "failed", "unknown", "waiting"})
@@ -47,15 +47,15 @@ def has_ended(turn: Turn) -> bool:
 def settled_by(turn: Turn, events: Sequence[Event], *, is_seen: bool, now: int) -> Settled:
     """What an answer is by the turn that it was given in."""
     own, relayed = _parted(events)
-    said = _kept(own)
-    text = "\n".join([joined_text(said), *[joined_text(each) for _, each in relayed]])
+    shown = _kept(own)
+    text = "\n".join([joined_text(shown), *[joined_text(each) for _, each in relayed]])
     last = events[-1] if events else None
     code = turn.code
     if turn.state == "waiting":
         code = last.error().code if isinstance(last, Waiting) else "input_required"
     return Settled(
-        state=_state(turn, has_said=bool(said)),
-        parts=write_events(said),
+        state=_state(turn, has_content=bool(shown)),
+        parts=write_events(shown),
         text=text,
         waits=turn.state == "waiting",
         code=code,
@@ -87,10 +87,10 @@ def _parted(
     return own, [(mark, _kept(each)) for mark, each in relayed]
 
 
-def _state(turn: Turn, *, has_said: bool) -> AnswerState:
+def _state(turn: Turn, *, has_content: bool) -> AnswerState:
     if turn.state == "done":
         return "whole"
-    if has_said or turn.state == "waiting":
+    if has_content or turn.state == "waiting":
         return "partial"
     return "unanswered" if is_retryable(turn) else "failed"
 
@@ -148,20 +148,22 @@ def _short(result: ToolResult) -> ToolResult:
 # ------------------------------------------------------------------ as an agent is told it
 
 
-def told(branch: Sequence[KeptMessage], agent: str, *, with_tools: bool) -> tuple[Message, ...]:
+def history_of(
+    branch: Sequence[KeptMessage], agent: str, *, with_tools: bool
+) -> tuple[Message, ...]:
     """The messages of a branch, the newest first, as an agent is told them, the oldest first."""
     found: list[tuple[Message, ...]] = []
     count = 0
     for kept in branch:
-        messages = _said(kept, agent, with_tools=with_tools)
+        messages = _messages_in(kept, agent, with_tools=with_tools)
         count += len(messages)
-        if found and count > MOST_TOLD:
+        if found and count > MOST_HISTORY:
             break
         found.append(messages)
     return tuple([message for messages in reversed(found) for message in messages])
 
 
-def _said(kept: KeptMessage, agent: str, *, with_tools: bool) -> tuple[Message, ...]:
+def _messages_in(kept: KeptMessage, agent: str, *, with_tools: bool) -> tuple[Message, ...]:
     events = kept.events()
     if kept.role == "user":
         return (Message.user(joined_text(events)),)

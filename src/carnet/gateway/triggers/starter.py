@@ -18,7 +18,12 @@ from carnet.guards.caller.authentication import caller_of
 from carnet.guards.limits import Concurrency
 from carnet.ports.calls.admission import Admission
 from carnet.ports.calls.agent import Journal
-from carnet.ports.calls.conversations import Begun, Conversation, Conversations, KeptMessage
+from carnet.ports.calls.conversations import (
+    BegunAnswer,
+    Conversations,
+    KeptConversation,
+    KeptMessage,
+)
 from carnet.ports.calls.triggers import Firing, FiringEnd, NoteBegun
 from carnet.ports.trust.trust import LendingTokens
 from carnet.wire.dialects.engine_chat.client_request import SentMessage
@@ -65,9 +70,9 @@ class ConversationStarter:
                 await self._answer(begun, lent)
         return await self._end(owner, begun)
 
-    async def _answer(self, begun: Begun, lent: Secret) -> None:
+    async def _answer(self, begun: BegunAnswer, lent: Secret) -> None:
         """Have it answered, if it is not already."""
-        place: Begun | None = begun
+        place: BegunAnswer | None = begun
         token = self._tokens.find(lent)
         try:
             if token is None:
@@ -89,7 +94,7 @@ class ConversationStarter:
             call = self._relay(call)
         await self._give(call, place)
 
-    async def _give(self, call: Call, begun: Begun) -> None:
+    async def _give(self, call: Call, begun: BegunAnswer) -> None:
         owner, answer = begun.conversation.owner, begun.answer
         is_written = False
         try:
@@ -100,7 +105,7 @@ class ConversationStarter:
             if not is_written:  # it is, when its turn has ended, whatever becomes of us
                 self._answers.follow(owner, answer)
 
-    async def _again(self, begun: Begun, caller: Caller) -> Begun | None:
+    async def _again(self, begun: BegunAnswer, caller: Caller) -> BegunAnswer | None:
         """Go on with what somebody has begun and not ended; None if it has ended, or waits."""
         conversation, answer = await self._look(begun)
         if conversation.answering == answer.id:
@@ -108,10 +113,10 @@ class ConversationStarter:
         is_over = answer.state in {"whole", "failed"} or answer.waits
         if is_over:
             return None
-        new = await self._claims.again(conversation, begun.said, answer, caller)
+        new = await self._claims.again(conversation, begun.question, answer, caller)
         return await self._conversations.begin_answer(new)
 
-    async def _look(self, begun: Begun) -> tuple[Conversation, KeptMessage]:
+    async def _look(self, begun: BegunAnswer) -> tuple[KeptConversation, KeptMessage]:
         """A conversation and its answer as they are now."""
         owner, id = begun.conversation.owner, begun.conversation.id
         if begun.conversation.answering == begun.answer.id:
@@ -124,7 +129,7 @@ class ConversationStarter:
             raise ConversationNotFound
         return conversation, answer
 
-    async def _end(self, owner: str, begun: Begun) -> FiringEnd:
+    async def _end(self, owner: str, begun: BegunAnswer) -> FiringEnd:
         """How it stands: what she is told of it."""
         conversation = await self._conversations.find(owner, begun.conversation.id)
         if conversation is None:

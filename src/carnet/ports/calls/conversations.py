@@ -65,7 +65,7 @@ class KeptMessage(Struct, frozen=True, kw_only=True):
         return joined_text(self.events())
 
 
-class Conversation(Struct, frozen=True, kw_only=True):
+class KeptConversation(Struct, frozen=True, kw_only=True):
     """One conversation, without its messages."""
 
     n: int
@@ -132,11 +132,11 @@ class NewAnswer(Struct, frozen=True, kw_only=True):
     now: int
 
 
-class Begun(Struct, frozen=True):
+class BegunAnswer(Struct, frozen=True):
     """What was said, and the place of its answer."""
 
-    conversation: Conversation
-    said: KeptMessage
+    conversation: KeptConversation
+    question: KeptMessage
     answer: KeptMessage
     is_new: bool  # else it was there before, and nothing was written
 
@@ -168,7 +168,7 @@ class Settled(Struct, frozen=True, kw_only=True):
 class Page(Struct, frozen=True):
     """Some conversations, and where the next ones begin; there may be fewer than were asked for."""
 
-    found: Sequence[Conversation]
+    found: Sequence[KeptConversation]
     following: str | None
 
 
@@ -186,10 +186,10 @@ class OpenAnswer(Struct, frozen=True):
 class Deletion(Protocol):
     """Deletes conversations of one store."""
 
-    async def turns(self, conversation: Conversation) -> Sequence[tuple[int, str]]:
+    async def turns(self, conversation: KeptConversation) -> Sequence[tuple[int, str]]:
         """The turns of a conversation by their numbers, and how each stands."""
 
-    async def delete(self, conversation: Conversation, now: int) -> None:
+    async def delete(self, conversation: KeptConversation, now: int) -> None:
         """Leave nothing of a conversation but that it was there."""
 
 
@@ -200,13 +200,13 @@ class Conversations(Protocol):
     def deletion(self) -> Deletion:
         """What deletes them."""
 
-    async def begin(self, new: NewMessage) -> Begun:
+    async def begin(self, new: NewMessage) -> BegunAnswer:
         """Keep what was said and a place for the answer, which is being given from now on.
 
         What was sent before under the same id of the client is given as it is.
         """
 
-    async def begin_answer(self, new: NewAnswer) -> Begun:
+    async def begin_answer(self, new: NewAnswer) -> BegunAnswer:
         """Keep a place for another answer, which is being given from now on."""
 
     async def settle(self, owner: str, answer: str, settled: Settled) -> None:
@@ -215,7 +215,7 @@ class Conversations(Protocol):
     async def release(self, owner: str, answer: str, code: str | None) -> None:
         """Note that an answer is not being given: nothing of it was said."""
 
-    async def find(self, owner: str, conversation: str) -> Conversation | None:
+    async def find(self, owner: str, conversation: str) -> KeptConversation | None:
         """One of hers. Raises Deleted for one that she has deleted."""
 
     async def list(
@@ -226,11 +226,11 @@ class Conversations(Protocol):
         Those that hold words come the one that was begun last first.
         """
 
-    async def message(self, conversation: Conversation, message: str) -> KeptMessage | None:
+    async def message(self, conversation: KeptConversation, message: str) -> KeptMessage | None:
         """One message of a conversation."""
 
     async def branch(
-        self, conversation: Conversation, *, last: int | None, limit: int
+        self, conversation: KeptConversation, *, last: int | None, limit: int
     ) -> Sequence[KeptMessage]:
         """The messages that lead to one (its number), that one first; by default to the head.
 
@@ -238,7 +238,7 @@ class Conversations(Protocol):
         """
 
     async def beside(
-        self, conversation: Conversation, parents: Sequence[int | None]
+        self, conversation: KeptConversation, parents: Sequence[int | None]
     ) -> Sequence[tuple[int | None, str]]:
         """What follows some messages, in any branch: the number of each, and the id after it."""
 
@@ -247,14 +247,14 @@ class Conversations(Protocol):
 
     async def change(
         self,
-        conversation: Conversation,
+        conversation: KeptConversation,
         *,
         title: str | None = None,
         archived: bool | None = None,
         unread: bool | None = None,
         head: int | None = None,
         now: int,
-    ) -> Conversation:
+    ) -> KeptConversation:
         """Rename it, put it away, mark it, or show another branch."""
 
     async def open_answers(self, *, after: int, limit: int, is_given: bool) -> Sequence[OpenAnswer]:

@@ -134,9 +134,9 @@ class EngineAgent:
 
 def _context(thread: Thread | None) -> str | None:
     """What the model is told of the client that a person uses, as its operator lets it."""
-    if thread is None or not thread.told:
+    if thread is None or not thread.model_context:
         return None
-    return f"[The person's client says of itself: {json.write_text(thread.told)}]"
+    return f"[The person's client says of itself: {json.write_text(thread.model_context)}]"
 
 
 class ResolvedCalls(Mapping[str, Resolution]):

@@ -49,27 +49,27 @@ class Relay:
 
     async def __call__(self, call: Call, out: Output, /) -> End:
         """Have the agent answer, then those whom it mentions."""
-        heard = HeardOutput(out)
-        end = await self._agent(call, heard)
+        spoken = TextOutput(out)
+        end = await self._agent(call, spoken)
         if isinstance(end, Done):
-            await self._relay(heard.text, out)
+            await self._relay(spoken.text, out)
         return end
 
     async def _relay(self, text: str, out: Output) -> None:
         waiting = deque([(self._name, text, 0)])
         asked: set[tuple[str, str]] = set()
         while waiting:
-            speaker, said, level = waiting.popleft()
+            speaker, before, level = waiting.popleft()
             carnet = self._call.carnet
             here = replace(carnet, depth=carnet.depth + level)
             if here.is_final(self._calls.last_depth):
                 continue
             visit = LoopVisit(replace(self._call, carnet=here), out, self._calls)
             try:
-                for target in self._mentioned(said, speaker, asked):
+                for target in self._mentioned(before, speaker, asked):
                     asked.add((speaker, target.name))
                     # Without the sign of a mention: who repeats it asks nobody.
-                    text, code = await _ask(visit, target.name, f"{speaker} says: {said}")
+                    text, code = await _ask(visit, target.name, f"{speaker} says: {before}")
                     if code in _NOT_ASKED:
                         continue
                     await out.write(Extension(RELAYED, {"author": target.name, "code": code}))
@@ -105,7 +105,7 @@ async def _ask(visit: LoopVisit, name: str, text: str) -> tuple[str, str | None]
         return "", error.code
 
 
-class HeardOutput:
+class TextOutput:
     """Passes on what an agent says, and keeps its words."""
 
     def __init__(self, out: Output) -> None:

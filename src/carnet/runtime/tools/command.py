@@ -44,7 +44,7 @@ _NO_MORE_OPTIONS: Final = "--"
 _ABSENT: Final = object()
 
 
-def _told(use: ToolUse) -> dict[str, str]:
+def _context(use: ToolUse) -> dict[str, str]:
     return {CONTEXT: json.write_text(dict(use.client_context))} if use.client_context else {}
 
 
@@ -105,7 +105,7 @@ class CommandTool:
         launch = replace(
             self._launch,
             program=(*self._launch.program, *program[1:]),
-            environment={**self._launch.environment, CORRELATION: use.correlation, **_told(use)},
+            environment={**self._launch.environment, CORRELATION: use.correlation, **_context(use)},
         )
         async with self._room.place(use.actor.id):
             end = await self._run(launch)

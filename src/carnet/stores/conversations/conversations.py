@@ -26,8 +26,8 @@ from carnet.errors import (
 )
 from carnet.faults import point
 from carnet.ports.calls.conversations import (
-    Begun,
-    Conversation,
+    BegunAnswer,
+    KeptConversation,
     KeptMessage,
     NewAnswer,
     NewMessage,
@@ -43,13 +43,13 @@ from carnet.stores.conversations.rows import (
     read_message,
 )
 from carnet.stores.conversations.search import ConversationSearch
-from carnet.stores.conversations.words import SAID, TITLE, index, words_of
+from carnet.stores.conversations.words import TEXT, TITLE, index, words_of
 from carnet.stores.database import Database, Row, Statement, Value, marks
 from carnet.stores.turn.row import read_turn
 
 MOST_CONVERSATIONS: Final = 10_000  # of one owner
 MOST_MESSAGES: Final = 2_000  # of one conversation
-MOST_BYTES: Final = 4 * 1024 * 1024  # of messages that are read at a time
+MOST_BYTES: Final = 1024 * 1024  # of messages that are read at a time
 LONG: Final = 16_384  # characters whose words are looked for beside the event loop
 
 
@@ -72,14 +72,14 @@ class StoredConversations:
         self.most_conversations = MOST_CONVERSATIONS
         self.most_messages = MOST_MESSAGES
 
-    async def begin(self, new: NewMessage) -> Begun:
+    async def begin(self, new: NewMessage) -> BegunAnswer:
         """Keep what was said and a place for the answer, which is being given from now on."""
         sent = await self._sent(new)  # nearly always nothing is
         if sent is not None:
             return sent
         parent = await self._parent(new)
         id = new.conversation or new.new_conversation
-        statements = [*self._said(new, id, parent), *await _indexed(new, id)]
+        statements = [*self._begins(new, id, parent), *await _indexed(new, id)]
         point("message.before_keep")
         counts = await self._database.transact(statements)
         point("message.kept")
@@ -87,13 +87,13 @@ class StoredConversations:
             return await self._sent(new) or await self._refuse(new)
         return await self._begun(new.owner, new.id, is_new=True)
 
-    def _said(
+    def _begins(
         self, new: NewMessage, id: str, parent: tuple[str, tuple[Value, ...]]
     ) -> list[Statement]:
         owner, answer, now = new.owner, new.answer, new.now
         hashed = client_hash(owner, new.client_id)
         form, above = parent
-        said = (write_events([Text(new.content)]), new.metadata)
+        content = (write_events([Text(new.content)]), new.metadata)
         is_new = new.conversation is None
         if is_new:
             row = (id, owner, new.agent, new.title, new.trigger, now, now, answer)
@@ -105,7 +105,7 @@ class StoredConversations:
         client = (new.client_id, hashed, new.digest, now)
         return [
             first,
-            (sql.SAY.format(parent=form), (new.id, *above, *said, *client, id, owner, answer)),
+            (sql.SAY.format(parent=form), (new.id, *above, *content, *client, id, owner, answer)),
             (sql.PLACE, (answer, new.agent, b"", new.run, new.turn, now, new.id, owner, answer)),
             (sql.HEAD, (answer, 2, id, owner, answer, answer)),
             (sql.LET_GO, (id, answer, answer)),
@@ -122,7 +122,7 @@ class StoredConversations:
             raise ConversationNotFound if conversation is None else MessageNotFound
         return "CAST(? AS BIGINT)", (found.parent,)
 
-    async def _sent(self, new: NewMessage) -> Begun | None:
+    async def _sent(self, new: NewMessage) -> BegunAnswer | None:
         """What was sent under the same id of the client."""
         if new.client_id is None:
             return None
@@ -139,17 +139,17 @@ class StoredConversations:
             raise IdempotencyMismatch
         return begun
 
-    async def _begun(self, owner: str, id: str, *, is_new: bool) -> Begun:
+    async def _begun(self, owner: str, id: str, *, is_new: bool) -> BegunAnswer:
         rows = await self._database.fetch(sql.BOTH, (id, owner))
         if not rows:
             raise ConversationNotFound
-        said = read_message(rows[0][CONVERSATION_WIDTH:])
-        answers = await self._database.fetch(sql.FIRST, (said.conversation, said.n))
+        question = read_message(rows[0][CONVERSATION_WIDTH:])
+        answers = await self._database.fetch(sql.FIRST, (question.conversation, question.n))
         if not answers:
             raise MessageNotFound
-        return Begun(read_conversation(rows[0]), said, read_message(answers[0]), is_new)
+        return BegunAnswer(read_conversation(rows[0]), question, read_message(answers[0]), is_new)
 
-    async def _refuse(self, new: NewMessage) -> Begun:
+    async def _refuse(self, new: NewMessage) -> BegunAnswer:
         """Why nothing was written."""
         if new.conversation is None:
             raise TooManyConversations(limit=self.most_conversations)
@@ -160,13 +160,13 @@ class StoredConversations:
             raise ConversationFull(limit=self.most_messages)
         raise ConversationBusy
 
-    async def begin_answer(self, new: NewAnswer) -> Begun:
+    async def begin_answer(self, new: NewAnswer) -> BegunAnswer:
         """Keep a place for another answer, which is being given from now on."""
         conversation = await self.find(new.owner, new.conversation)
         if conversation is None:
             raise ConversationNotFound
-        said = await self.message(conversation, new.to)
-        if said is None or said.role != "user":
+        question = await self.message(conversation, new.to)
+        if question is None or question.role != "user":
             raise MessageNotFound
         if conversation.size >= self.most_messages:
             raise ConversationFull(limit=self.most_messages)
@@ -195,7 +195,7 @@ class StoredConversations:
         answer = None if found is None else await self.message(found, new.id)
         if found is None or answer is None:
             raise MessageNotFound
-        return Begun(found, said, answer, is_new=True)
+        return BegunAnswer(found, question, answer, is_new=True)
 
     async def settle(self, owner: str, answer: str, settled: Settled) -> None:
         """Write an answer down; it is not being given any more."""
@@ -207,7 +207,7 @@ class StoredConversations:
         id = rows[0][1]
         words = await _words(settled.text)
         amounts = (settled.tokens_in, settled.tokens_out, settled.cost)
-        said = (settled.parts, settled.state, int(settled.waits), settled.code, *amounts)
+        row = (settled.parts, settled.state, int(settled.waits), settled.code, *amounts)
         point("message.before_settle")
         await self._database.transact(
             [
@@ -215,10 +215,10 @@ class StoredConversations:
                     sql.SETTLE,
                     (settled.now, int(not settled.is_seen), answer, *counted, answer, owner),
                 ),
-                (sql.ANSWERED, (*said, settled.now, answer, owner)),
+                (sql.ANSWERED, (*row, settled.now, answer, owner)),
                 (sql.ASKED, (settled.state, answer, owner)),
                 *_relayed(owner, answer, settled),
-                *index(owner, id, words, SAID),
+                *index(owner, id, words, TEXT),
             ]
         )
         point("message.settled")
@@ -233,7 +233,7 @@ class StoredConversations:
             ]
         )
 
-    async def find(self, owner: str, conversation: str) -> Conversation | None:
+    async def find(self, owner: str, conversation: str) -> KeptConversation | None:
         """One of hers. Raises Deleted for one that she has deleted."""
         rows = await self._database.fetch(sql.FIND, (conversation, owner))
         if not rows:
@@ -242,13 +242,13 @@ class StoredConversations:
             raise Deleted
         return read_conversation(rows[0])
 
-    async def message(self, conversation: Conversation, message: str) -> KeptMessage | None:
+    async def message(self, conversation: KeptConversation, message: str) -> KeptMessage | None:
         """One message of a conversation."""
         rows = await self._database.fetch(sql.MESSAGE, (message, conversation.n))
         return read_message(rows[0]) if rows else None
 
     async def branch(
-        self, conversation: Conversation, *, last: int | None, limit: int
+        self, conversation: KeptConversation, *, last: int | None, limit: int
     ) -> list[KeptMessage]:
         """The messages that lead to one (its number), that one first; fewer if they are long."""
         first = conversation.head if last is None else last
@@ -268,7 +268,7 @@ class StoredConversations:
         return [found[n] for n in numbers if n in found]
 
     async def beside(
-        self, conversation: Conversation, parents: Sequence[int | None]
+        self, conversation: KeptConversation, parents: Sequence[int | None]
     ) -> list[tuple[int | None, str]]:
         """What follows some messages, in any branch: the number of each, and the id after it."""
         known: list[Value] = [parent for parent in parents if parent is not None]
@@ -293,14 +293,14 @@ class StoredConversations:
 
     async def change(
         self,
-        conversation: Conversation,
+        conversation: KeptConversation,
         *,
         title: str | None = None,
         archived: bool | None = None,
         unread: bool | None = None,
         head: int | None = None,
         now: int,
-    ) -> Conversation:
+    ) -> KeptConversation:
         """Rename it, put it away, mark it, or show another branch."""
         changes: dict[str, Value] = {}
         if archived is not None:
@@ -354,7 +354,7 @@ async def _words(text: str) -> tuple[str, ...]:
 
 
 async def _indexed(new: NewMessage, id: str) -> list[Statement]:
-    words = index(new.owner, id, await _words(new.content), SAID)
+    words = index(new.owner, id, await _words(new.content), TEXT)
     if new.conversation is None:
         words += index(new.owner, id, words_of(new.title), TITLE)
     return words

@@ -18,7 +18,7 @@ from carnet.core.messages.events import Failed, write_events
 from carnet.core.people.identity import person_of
 from carnet.errors import Deleted
 from carnet.faults import point
-from carnet.ports.calls.conversations import Conversation
+from carnet.ports.calls.conversations import KeptConversation
 from carnet.stores.database import Database, Row, Statement, Value, marks
 from carnet.stores.tables import WITH_EVENTS
 from carnet.stores.turn.row import ACCEPTED, EVENTS, sealed_row
@@ -72,7 +72,7 @@ class ConversationDeletion:
         self._key = key
         self._is_due = True  # of a process before, perhaps
 
-    async def turns(self, conversation: Conversation) -> Sequence[tuple[int, str]]:
+    async def turns(self, conversation: KeptConversation) -> Sequence[tuple[int, str]]:
         """The turns of a conversation, and how each stands."""
         rows = await self._database.fetch(
             "SELECT DISTINCT run FROM message WHERE conversation = ? AND run IS NOT NULL",
@@ -85,7 +85,7 @@ class ConversationDeletion:
             found += [(row[0], row[4]) for row in turns]
         return found
 
-    async def delete(self, conversation: Conversation, now: int) -> None:
+    async def delete(self, conversation: KeptConversation, now: int) -> None:
         """Leave nothing of a conversation but that it was there."""
         n, owner = conversation.n, conversation.owner
         point("conversation.before_delete")
@@ -155,10 +155,10 @@ class ConversationDeletion:
                 "created": when(created),
                 "ended": when(ended),
             }
-            told = write_events([Failed(Deleted.code)])
+            ending = write_events([Failed(Deleted.code)])
             statements += [
                 (_JOURNAL, sealed_row(n, ACCEPTED, 0, 0, json.write(stone))),
-                (_JOURNAL, sealed_row(n, EVENTS, 0, 0, told)),
+                (_JOURNAL, sealed_row(n, EVENTS, 0, 0, ending)),
                 (_WIPE_TURN, (now, Deleted.code, keyed, n)),
             ]
         statements.append((_SEEN.format(listed), (Deleted.code, *numbers)))

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from carnet.ports.calls.conversations import Conversation, KeptMessage
+from carnet.ports.calls.conversations import KeptConversation, KeptMessage
 from carnet.stores.database import Row
 
 _CONVERSATION: Final = (
@@ -20,11 +20,11 @@ DELETED: Final = _CONVERSATION.index("deleted")
 _SPELLED: Final = {"cause": "trigger"}
 
 
-def read_conversation(row: Row) -> Conversation:
+def read_conversation(row: Row) -> KeptConversation:
     """A row that begins with CONVERSATION_COLUMNS."""
     named = {_SPELLED.get(name, name): row[at] for at, name in enumerate(_CONVERSATION)}
     del named["deleted"]
-    return Conversation(**named)
+    return KeptConversation(**named)
 
 
 def read_message(row: Row) -> KeptMessage:

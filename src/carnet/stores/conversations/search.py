@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from carnet.errors import InvalidRequest
-from carnet.ports.calls.conversations import Conversation, ConversationFilter, Page
+from carnet.ports.calls.conversations import ConversationFilter, KeptConversation, Page
 from carnet.stores.conversations.rows import CONVERSATION_COLUMNS, DELETED, read_conversation
 from carnet.stores.database import Database, Row, Value, marks
 
@@ -68,7 +68,7 @@ class ConversationSearch:
         if until is not None and (until + 1, 0) < at:
             at = (until + 1, 0)
         query = _BY_TIME.format("NOT NULL" if matching.archived else "NULL")
-        found: list[Conversation] = []
+        found: list[KeptConversation] = []
         for _ in range(MOST_SLICES):
             rows = await self._database.fetch(query, (owner, *at, SLICE))
             for row in rows:
@@ -89,7 +89,7 @@ class ConversationSearch:
     ) -> Page:
         rarest, *others = await self._by_rarity(owner, matching.words)
         at = _read_cursor(before, parts=1)[0]
-        found: list[Conversation] = []
+        found: list[KeptConversation] = []
         for _ in range(MOST_SLICES):
             rows = await self._database.fetch(_HOLDING, (owner, rarest, at, SLICE))
             numbers: list[Value] = list(dict.fromkeys([n for (n,) in rows]))
@@ -120,7 +120,7 @@ class ConversationSearch:
         return await self._database.fetch(query, (*numbers, owner, *words))
 
 
-def _fits(conversation: Conversation, matching: ConversationFilter) -> bool:
+def _fits(conversation: KeptConversation, matching: ConversationFilter) -> bool:
     return (
         (matching.agent is None or conversation.agent == matching.agent)
         and (matching.trigger is None or conversation.trigger == matching.trigger)

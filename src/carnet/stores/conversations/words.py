@@ -22,7 +22,7 @@ _WORD: Final = re.compile(r"\w+")
 # Han, kana and Hangul, whose words have no spaces between them.
 _DENSE: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
 
-SAID: Final = 0
+TEXT: Final = 0
 TITLE: Final = 1
 
 _INSERT: Final = (

@@ -145,9 +145,9 @@ class ClientWriter:
         return _frame(DONE, {**self._named(), "finish_reason": reason, "usage": usage, **window})
 
     def _error(self, error: CarnetError) -> bytes:
-        told = {"code": error.sent_as or error.code, "message": error.safe_text}
+        error_page = {"code": error.sent_as or error.code, "message": error.safe_text}
         helps = {"hint": error.next_step, "retryable": error.retryable}
-        return _frame(ERROR, {**told, **helps, **self._named()})
+        return _frame(ERROR, {**error_page, **helps, **self._named()})
 
 
 def _frames(event: Event) -> bytes:
