@@ -19,9 +19,16 @@ DOMAIN = "acme.example"
 MODES = {"message": "sync", "stream": "stream", "task": "async"}
 RUNS = ("run:read", "run:cancel", "call:*", "pay")
 MEMORY = ("memory:read", "memory:write")
-SCOPES = (*RUNS, *MEMORY, "metrics", "admin:runs", "admin:people", "admin:reload")
+SCOPES = (*RUNS, *MEMORY, "triggers", "metrics", "admin:runs", "admin:people", "admin:reload")
 PERSON = "described"
 SIGNATURE = {"content-digest", "signature-input", "signature"}
+
+
+NEW_TRIGGERS = {
+    "/hooks": {"name": "words", "agent": "words"},
+    "/schedules": {"name": "words", "agent": "words", "cron": "@yearly", "message": "Hi"},
+}
+EVENTS = ("/hooks/{name}", "/hooks/{name}/{secret}")  # which prove themselves by a signature
 
 
 class Described:
@@ -93,6 +100,12 @@ class Described:
         reply = request("PUT", f"{self.acme.url}/memory/words/kept.md", fields, body)
         assert self.check("put", "/memory/{agent}/{path}", reply) == 200
 
+    def triggers(self) -> None:
+        """A hook and a schedule of whoever holds the token; it may have them already."""
+        fields = [("authorization", f"Bearer {self.token}"), ("content-type", "application/json")]
+        for path, asked in NEW_TRIGGERS.items():
+            request("POST", f"{self.acme.url}{path}", fields, json.dumps(asked).encode())
+
     def rule(self) -> str:
         """An answer for the future."""
         body = msgspec.json.encode({"outcome": "accepted", "remember": {}})
@@ -104,6 +117,7 @@ class Described:
 def filled(path: str, *, task: str, run: str, question: str = "x", rule: str = "0") -> str:
     names = {"{name}": "words", "{model}": "words", "{task}": task, "{run}": run}
     names |= {"{id}": question, "{number}": rule}
+    names |= {"{secret}": "x"}
     names |= {"{code}": "internal", "{schema}": "card", "{person}": PERSON}
     names |= {"{agent}": "words", "{path}": "kept.md"}
     for name, value in names.items():
@@ -136,6 +150,7 @@ def test_every_page_is_answered_as_it_is_described(described: Described) -> None
     described.acme.chat("hi", headers=[("x-tangle-runid", "conv_described")])
     task, question = described.task(), described.question()
     described.remember("once")
+    described.triggers()
     for method, path in described.routes():
         if method == "get":
             place = filled(path, task=task, run="conv_described", question=question)
@@ -145,6 +160,21 @@ def test_every_page_is_answered_as_it_is_described(described: Described) -> None
             if path.startswith("/turn/"):  # with the bearer of a turn alone
                 expected = 401
             assert described.check(method, path, reply) == expected, (path, reply)
+
+
+def body_for(path: str) -> bytes:
+    """What is sent to a route."""
+    if path.endswith(("/cancel", "/end", "/undo")):
+        return b""
+    if path.startswith(tuple(NEW_TRIGGERS)):
+        new = {**NEW_TRIGGERS.get(path, {}), "name": f"of-{PERSON}"}
+        return json.dumps(new if path in NEW_TRIGGERS else {}).encode()
+    known = {
+        "/rules": {"person": PERSON, "ceiling": "1"},
+        "/people/{person}/roles": {"roles": ["viewer"]},
+        "/people": {"name": f"{PERSON}-too", "roles": ["viewer"]},
+    }
+    return json.dumps(known[path]).encode() if path in known else chat_body("hi", "words")
 
 
 def test_every_call_is_answered_as_it_is_described(described: Described) -> None:
@@ -164,18 +194,12 @@ def test_every_call_is_answered_as_it_is_described(described: Described) -> None
         elif "/agent/" in path:
             reply = described.line.send(described.signed(place))
         else:
-            body = None if path.endswith(("/cancel", "/end", "/undo")) else chat_body("hi", "words")
-            body = b'{"outcome": "accepted"}' if question else body
-            if path == "/rules":
-                body = json.dumps({"person": PERSON, "ceiling": "1"}).encode()
-            if path.endswith("/roles"):
-                body = json.dumps({"roles": ["viewer"]}).encode()
-            if path == "/people":
-                body = json.dumps({"name": f"{PERSON}-too", "roles": ["viewer"]}).encode()
-            reply = request("POST", described.acme.url + place, fields, body or b"")
+            described.triggers()
+            body = b'{"outcome": "accepted"}' if question else body_for(path)
+            reply = request("POST", described.acme.url + place, fields, body)
         status = described.check(method, path, reply)
         # At the root the host names the default agent, and what is signed is for another one.
-        is_elsewhere = path.startswith("/agent/")
+        is_elsewhere = path.startswith("/agent/") or path in EVENTS
         assert is_elsewhere or status in {200, 201, 202}, (path, reply)
 
 

@@ -66,6 +66,27 @@ PEOPLE = (
         "found += rows",
         tests=("test_what_was_paid_before_an_account_was_held_is_not_told",),
     ),
+    Mutant(
+        "security:a09:hooks",
+        "wire/hooks/scheme.py",
+        "_need([hmac.compare_digest(one, each) for one in digests for each in signed.given])",
+        "_need([True])",
+        tests=("test_what_is_forged_stale_or_oversized_is_refused_and_nothing_is_kept",),
+    ),
+    Mutant(
+        "security:a09:hooks",
+        "stores/triggers/hooks.py",
+        " WHERE hook_seen.expires <= ?",
+        " WHERE hook_seen.expires >= 0 OR hook_seen.expires <= ?",
+        tests=("test_an_event_is_taken_once_however_many_copies_come_at_once",),
+    ),
+    Mutant(
+        "security:a94:triggers",
+        "stores/triggers/schedules.py",
+        '_FIND: Final = f"SELECT {_COLUMNS} FROM schedule WHERE person = ? AND name = ?"',
+        '_FIND: Final = f"SELECT {_COLUMNS} FROM schedule WHERE (person = ? OR TRUE) AND name = ?"',
+        tests=("test_a_schedule_is_its_owners_and_nobody_elses",),
+    ),
 )
 
 MEMORY = (

@@ -2,13 +2,18 @@
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
+from carnet.assembly.endpoints import Backend
 from carnet.config import Settings
 from carnet.gateway.conversations.answers import Answers
 from carnet.guards.limits import Concurrency
 from carnet.ports.calls.agent import Router
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import HttpClient
+from carnet.runtime.agents.http_engine import OpenStreams
 from carnet.runtime.egress.client import EgressClient
+from carnet.runtime.peers.ended import EndedLists
 from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.peers.signing import Signing
 from carnet.runtime.tasks.progress import ProgressWriter
@@ -89,6 +94,46 @@ def build_worker(
     return worker
 
 
+class Lasting(Struct, frozen=True, kw_only=True, eq=False):
+    """What of a backend outlasts a configuration."""
+
+    http: EgressClient
+    ring: Ring
+    journal: TurnRunner
+    progress_writer: ProgressWriter
+    ended: EndedLists
+    streams: OpenStreams
+    answers: Answers
+    scheduler: Scheduler
+
+
+def build_lasting(
+    settings: Settings,
+    store: Store,
+    clock: Clock,
+    ids: Ids,
+    dialects: Sequence[Dialect],
+    former: Backend | None,
+) -> Lasting:
+    """The former ones, or new ones."""
+    if former is not None:
+        return Lasting(**{name: getattr(former, name) for name in Lasting.__struct_fields__})
+    http = EgressClient(allow=settings.egress.allow, sockets=settings.engine_sockets)
+    own = (settings.gateway.domain, store.keys)
+    ring = Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock, own=own)
+    journal = build_journal(settings, store, clock, ids, dialects)
+    return Lasting(
+        http=http,
+        ring=ring,
+        journal=journal,
+        progress_writer=ProgressWriter(store.tasks),
+        ended=EndedLists(ring, http, clock),
+        streams=OpenStreams(ids.token()[:12]),
+        answers=Answers(store.conversations, store.turns, store.watch, clock),
+        scheduler=build_scheduler(settings, store, journal, clock),
+    )
+
+
 def build_journal(
     settings: Settings, store: Store, clock: Clock, ids: Ids, dialects: Sequence[Dialect]
 ) -> TurnRunner:
@@ -110,14 +155,3 @@ def build_journal(
     if store.cluster is not None:
         store.cluster.listen(journal.stop)
     return journal
-
-
-def build_ring(domain: str, store: Store, http: EgressClient, clock: Clock) -> Ring:
-    """The keys of others, and our own."""
-    own = (domain, store.keys)
-    return Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock, own=own)
-
-
-def build_answers(store: Store, clock: Clock) -> Answers:
-    """What writes down the answers in conversations of people."""
-    return Answers(store.conversations, store.turns, store.watch, clock)

@@ -12,14 +12,7 @@ from carnet.assembly.agents.kinds import KINDS, Kind, Parts
 from carnet.assembly.agents.models import LazyModels
 from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
 from carnet.assembly.agents.turn_triggers import TriggersOfCalls
-from carnet.assembly.background import (
-    build_answers,
-    build_dispatcher,
-    build_journal,
-    build_ring,
-    build_scheduler,
-    build_worker,
-)
+from carnet.assembly.background import build_dispatcher, build_lasting, build_worker
 from carnet.assembly.endpoints import Backend, build_app, build_concurrency, build_endpoints
 from carnet.assembly.pages import (
     build_metrics,
@@ -180,26 +173,19 @@ def build_backend(
 ) -> Backend:
     """The gate, and the agents behind it."""
     domain, dispatching, schemas = settings.gateway.domain, Dispatching(), CompiledSchemas()
-    if former is None:
-        http = EgressClient(allow=settings.egress.allow, sockets=settings.engine_sockets)
-        ring, progress_writer = build_ring(domain, store, http, clock), ProgressWriter(store.tasks)
-        journal = build_journal(settings, store, clock, ids, dialects)
-        streams = OpenStreams(ids.token()[:12])
-        ended, answers = EndedLists(ring, http, clock), build_answers(store, clock)
-    else:
-        http, ring, journal, answers = former.http, former.ring, former.journal, former.answers
-        progress_writer, ended, streams = former.progress_writer, former.ended, former.streams
+    lasting = build_lasting(settings, store, clock, ids, dialects, former)
+    http, ring, journal, streams = lasting.http, lasting.ring, lasting.journal, lasting.streams
+    progress_writer, triggers = lasting.progress_writer, TriggersOfCalls()
     elsewhere = build_elsewhere(
         settings, store, http, ring, clock, ids, stamps=stamps, dialects=dialects
     )
     parts = _parts(settings, store, elsewhere, dispatching, schemas, progress_writer, streams)
-    triggers = TriggersOfCalls()
     parts = structs.replace(parts, triggers=triggers)
     agents = Agents(parts, kinds, None if former is None else former.agents.breakers)
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
     concurrency = build_concurrency(settings.limits, former)
-    by_proof = _signed(settings, store, ring, identities, schemas, http, ended)
+    by_proof = _signed(settings, store, ring, identities, schemas, http, lasting.ended)
     gate = _gate(settings, store, clock, ids, router, concurrency, stamps, by_proof)
     gate.on_return = journal.came_back
     dispatching.connect(gate, journal)
@@ -208,21 +194,12 @@ def build_backend(
         concurrency=concurrency,
         router=router,
         identities=identities,
-        journal=journal,
         worker=former.worker
         if former is not None
         else build_worker(settings, store, journal, router, clock, progress_writer, concurrency),
-        scheduler=former.scheduler
-        if former is not None
-        else build_scheduler(settings, store, journal, clock),
         triggers=triggers,
-        progress_writer=progress_writer,
-        streams=streams,
-        http=http,
-        ring=ring,
-        ended=ended,
         agents=agents,
-        answers=answers,
+        **structs.asdict(lasting),
     )
 
 
@@ -322,8 +299,7 @@ def build(
 ) -> RunningGateway:
     """Put the parts together; `stamps`, `dialects` and `kinds` of agents are those known.
 
-    With a `former` one nothing of it is changed until the new one takes over: it may be built
-    beside the event loop.
+    Of a `former` one nothing is changed before it takes over: it is built beside the event loop.
     """
     known, last = known_stamps(settings, stamps), None if former is None else former.backend
     backend = build_backend(
@@ -336,12 +312,11 @@ def build(
     access = Access(store.tokens, clock, store.look_again)
     operations = build_operations(store, backend, access, metrics)
     runs, run_rows = build_runs(settings, store, backend, known, clock, access)
-    pages = build_pages(settings, store, backend, endpoints.published, clock, ids, dialects)
-    rows = [*endpoints.rows, *run_rows, *pages, *offered(OPERATIONS, operations)]
+    rows = [*endpoints.rows, *run_rows, *offered(OPERATIONS, operations)]
+    rows += build_pages(settings, store, backend, endpoints.published, clock, ids, dialects)
     router = RouteTable(rows, access)
     operations.describe(description(settings, router, dialects), documents())
-    refusing = Refusing(dialects)
-    failures = None if former is None else former.app.failures
+    refusing, failures = Refusing(dialects), None if former is None else former.app.failures
     gateway = RunningGateway(
         settings=settings,
         app=build_app(settings, router, refusing, access, clock, ids, metrics, failures),

@@ -22,6 +22,8 @@ NOT_LISTED = {
     "retries.md": {
         ("runtime/peers/samvad_tasks.py", "MOST_FAILURES"),
         ("runtime/peers/samvad_tasks.py", "LONGEST_SECONDS"),
+        ("runtime/triggers/scheduler.py", "MOST_ATTEMPTS"),
+        ("runtime/triggers/scheduler.py", "MOST_PAUSE_SECONDS"),
         ("runtime/webhooks/schedule.py", "MOST_ASKED_SECONDS"),
         ("runtime/webhooks/schedule.py", "MOST_PAUSE_SECONDS"),
         ("runtime/wrappers/retrying.py", "MOST_RETRIES"),

@@ -9,6 +9,7 @@ from carnet.config.outbound import OutboxSettings
 from carnet.config.settings import AgentSettings, StoreSettings
 from carnet.runtime.peers import cards, keyring, samvad_client, samvad_tasks
 from carnet.runtime.tasks import worker
+from carnet.runtime.triggers import scheduler
 from carnet.runtime.turns import unfinished
 from carnet.runtime.webhooks import schedule
 from carnet.runtime.wrappers import retrying
@@ -52,6 +53,11 @@ FIGURES = {
         seconds(cards.FAILED_SECONDS),
         seconds(cards.NEEDED_SECONDS),
         seconds(keyring.EARLY_SECONDS),
+    ],
+    "a conversation of a [hook": [
+        f"{scheduler.MOST_ATTEMPTS} attempts",
+        seconds(scheduler.FIRST_PAUSE_SECONDS),
+        f"up to {seconds(scheduler.MOST_PAUSE_SECONDS)}",
     ],
     "a receiver that fails": [
         seconds(schedule.FIRST_PAUSE_SECONDS),

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from carnet.cli.invocation import Group, Invocation, pass_invocation, table, wait
-from carnet.cli.triggers.words import AS, confirm_text, path_of, recent_lines, shown_lines
+from carnet.cli.invocation import Group, Invocation, pass_invocation, table
+from carnet.cli.triggers.words import AS, ask, confirm_text, do, path_of, recent_lines, shown_lines
 
 SCHEMES = ("standard", "github", "stripe", "slack", "url")
 PATH = "/hooks"
@@ -41,7 +41,7 @@ def add(invocation: Invocation, /, name: str, token: str | None, **asked: Any) -
     secret = _read_secret(asked.pop("secret_file"))
     given = {"name": name, "secret": secret, **asked}
     sent = {key: value for key, value in given.items() if value is not None}
-    page = _ask(invocation, token, "POST", PATH, sent)
+    page = ask(invocation, token, "POST", PATH, sent)
     invocation.result(page, lambda: invocation.spell(_secret_text(page)))
 
 
@@ -73,7 +73,7 @@ def _read_secret(file: str | None) -> str | None:
 @pass_invocation
 def list_hooks(invocation: Invocation, token: str | None) -> None:
     """List your hooks."""
-    page = _ask(invocation, token, "GET", PATH)
+    page = ask(invocation, token, "GET", PATH)
     invocation.result(page, lambda: invocation.spell(_list_text(page)), page["hooks"])
 
 
@@ -91,7 +91,7 @@ def _list_text(page: dict[str, Any]) -> str:
 @pass_invocation
 def show(invocation: Invocation, name: str, token: str | None) -> None:
     """Show a hook: its address, and what became of the last events."""
-    page = _ask(invocation, token, "GET", path_of(PATH, name))
+    page = ask(invocation, token, "GET", path_of(PATH, name))
     names = ("agent", "scheme", "address", "state", "template")
     invocation.result(page, lambda: "\n".join([*shown_lines(page, names), *recent_lines(page)]))
 
@@ -102,7 +102,13 @@ def show(invocation: Invocation, name: str, token: str | None) -> None:
 @pass_invocation
 def pause(invocation: Invocation, name: str, token: str | None) -> None:
     """Let a hook take nothing until it is resumed; who sends to it is told so."""
-    _do(invocation, token, name, "pause", f"{name} takes nothing. carnet hooks resume {name}")
+    do(
+        invocation,
+        token,
+        path_of(PATH, name),
+        "pause",
+        f"{name} takes nothing. carnet hooks resume {name}",
+    )
 
 
 @hooks.command()
@@ -111,7 +117,13 @@ def pause(invocation: Invocation, name: str, token: str | None) -> None:
 @pass_invocation
 def resume(invocation: Invocation, name: str, token: str | None) -> None:
     """Let a hook go on."""
-    _do(invocation, token, name, "resume", f"{name} goes on. carnet hooks show {name}")
+    do(
+        invocation,
+        token,
+        path_of(PATH, name),
+        "resume",
+        f"{name} goes on. carnet hooks show {name}",
+    )
 
 
 @hooks.command()
@@ -131,7 +143,7 @@ def fire(invocation: Invocation, name: str, body: str, token: str | None) -> Non
         raise UsageInvalid(
             reason="--body is no JSON object.", fix="Quote it for the shell: --body '{\"id\": 1}'"
         )
-    page = _ask(invocation, token, "POST", f"{path_of(PATH, name)}/fire", event)
+    page = ask(invocation, token, "POST", f"{path_of(PATH, name)}/fire", event)
     confirm_text(invocation, page, f"{name} begins now. carnet hooks show {name}")
 
 
@@ -152,7 +164,7 @@ def rotate(
     """Give a hook another secret, and show it once."""
     secret = _read_secret(secret_file)
     asked = {"hours": hours, **({} if secret is None else {"secret": secret})}
-    page = _ask(invocation, token, "POST", f"{path_of(PATH, name)}/rotate", asked)
+    page = ask(invocation, token, "POST", f"{path_of(PATH, name)}/rotate", asked)
     invocation.result(page, lambda: invocation.spell(_secret_text(page)))
 
 
@@ -162,15 +174,4 @@ def rotate(
 @pass_invocation
 def delete(invocation: Invocation, name: str, token: str | None) -> None:
     """Delete a hook; the conversations that it began stay."""
-    _do(invocation, token, name, "delete", f"{name} is deleted.")
-
-
-def _do(invocation: Invocation, token: str | None, name: str, action: str, text: str) -> None:
-    page = _ask(invocation, token, "POST", f"{path_of(PATH, name)}/{action}")
-    confirm_text(invocation, page, text)
-
-
-def _ask(invocation: Invocation, token: str | None, *request: Any) -> dict[str, Any]:
-    from carnet.cli.reach.requests import ask_as_owner
-
-    return wait(ask_as_owner(invocation, token, *request))
+    do(invocation, token, path_of(PATH, name), "delete", f"{name} is deleted.")

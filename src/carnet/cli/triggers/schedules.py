@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
-from carnet.cli.invocation import Group, Invocation, pass_invocation, table, wait
-from carnet.cli.triggers.words import AS, confirm_text, path_of, recent_lines, shown_lines
+from carnet.cli.invocation import Group, Invocation, pass_invocation, table
+from carnet.cli.triggers.words import AS, ask, do, path_of, recent_lines, shown_lines
 
 MISSED = ("skip", "last", "all")
 PATH = "/schedules"
@@ -36,7 +36,7 @@ def add(invocation: Invocation, /, name: str, token: str | None, **asked: Any) -
     minute hour day-of-month month day-of-week: '30 7 * * mon-fri'. Or @hourly, @daily, @weekly,
     @monthly, @yearly.
     """
-    page = _ask(invocation, token, "POST", PATH, {"name": name, **asked})
+    page = ask(invocation, token, "POST", PATH, {"name": name, **asked})
     text = f"{name} is due next at {page['next']}. See it: carnet schedules show {name}"
     invocation.result(page, lambda: invocation.spell(text))
 
@@ -46,7 +46,7 @@ def add(invocation: Invocation, /, name: str, token: str | None, **asked: Any) -
 @pass_invocation
 def list_schedules(invocation: Invocation, token: str | None) -> None:
     """List your schedules."""
-    page = _ask(invocation, token, "GET", PATH)
+    page = ask(invocation, token, "GET", PATH)
     invocation.result(page, lambda: invocation.spell(_list_text(page)), page["schedules"])
 
 
@@ -64,7 +64,7 @@ def _list_text(page: dict[str, Any]) -> str:
 @pass_invocation
 def show(invocation: Invocation, name: str, token: str | None) -> None:
     """Show a schedule: its next runs, and what became of the last ones."""
-    page = _ask(invocation, token, "GET", path_of(PATH, name))
+    page = ask(invocation, token, "GET", path_of(PATH, name))
     invocation.result(page, lambda: _text(page))
 
 
@@ -80,7 +80,13 @@ def _text(page: dict[str, Any]) -> str:
 @pass_invocation
 def pause(invocation: Invocation, name: str, token: str | None) -> None:
     """Let a schedule rest until it is resumed."""
-    _do(invocation, token, name, "pause", f"{name} rests. carnet schedules resume {name}")
+    do(
+        invocation,
+        token,
+        path_of(PATH, name),
+        "pause",
+        f"{name} rests. carnet schedules resume {name}",
+    )
 
 
 @schedules.command()
@@ -89,7 +95,13 @@ def pause(invocation: Invocation, name: str, token: str | None) -> None:
 @pass_invocation
 def resume(invocation: Invocation, name: str, token: str | None) -> None:
     """Let a schedule go on; what it missed meanwhile is not made up for."""
-    _do(invocation, token, name, "resume", f"{name} goes on. carnet schedules show {name}")
+    do(
+        invocation,
+        token,
+        path_of(PATH, name),
+        "resume",
+        f"{name} goes on. carnet schedules show {name}",
+    )
 
 
 @schedules.command()
@@ -98,7 +110,13 @@ def resume(invocation: Invocation, name: str, token: str | None) -> None:
 @pass_invocation
 def fire(invocation: Invocation, name: str, token: str | None) -> None:
     """Have a schedule begin now, beside its times."""
-    _do(invocation, token, name, "fire", f"{name} begins now. carnet schedules show {name}")
+    do(
+        invocation,
+        token,
+        path_of(PATH, name),
+        "fire",
+        f"{name} begins now. carnet schedules show {name}",
+    )
 
 
 @schedules.command()
@@ -107,15 +125,4 @@ def fire(invocation: Invocation, name: str, token: str | None) -> None:
 @pass_invocation
 def delete(invocation: Invocation, name: str, token: str | None) -> None:
     """Delete a schedule; the conversations that it began stay."""
-    _do(invocation, token, name, "delete", f"{name} is deleted.")
-
-
-def _do(invocation: Invocation, token: str | None, name: str, action: str, text: str) -> None:
-    page = _ask(invocation, token, "POST", f"{path_of(PATH, name)}/{action}")
-    confirm_text(invocation, page, text)
-
-
-def _ask(invocation: Invocation, token: str | None, *request: Any) -> dict[str, Any]:
-    from carnet.cli.reach.requests import ask_as_owner
-
-    return wait(ask_as_owner(invocation, token, *request))
+    do(invocation, token, path_of(PATH, name), "delete", f"{name} is deleted.")

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import click
 
-from carnet.cli.invocation import Invocation
+from carnet.cli.invocation import Invocation, wait
 
 AS = click.option("--as", "token", metavar="TOKEN", help="Ask with this token, or @FILE.")
 
@@ -34,3 +34,15 @@ def recent_lines(page: dict[str, Any]) -> list[str]:
         f"  {each['state']:<10}{each['at']} {each['code'] or each['conversation'] or ''}".rstrip()
         for each in page["recent"]
     ]
+
+
+def ask(invocation: Invocation, token: str | None, *request: Any) -> dict[str, Any]:
+    """Ask the gateway as a person: a method, a path, and what is sent."""
+    from carnet.cli.reach.requests import ask_as_owner
+
+    return wait(ask_as_owner(invocation, token, *request))
+
+
+def do(invocation: Invocation, token: str | None, path: str, action: str, text: str) -> None:
+    """Have something done about one of them, and say so."""
+    confirm_text(invocation, ask(invocation, token, "POST", f"{path}/{action}"), text)

@@ -48,7 +48,7 @@ from carnet.wire.hooks.scheme import SCHEMES, new_secret
 
 SHOWN_FIRINGS: Final = 10
 USUAL_HOURS: Final = 24  # that a former secret is good for
-MOST_HOURS: Final = 7 * 24
+MOST_HOURS: Final = 168
 _HOUR_US: Final = 3600 * SECOND_US
 
 
