@@ -106,6 +106,13 @@ class Described:
         for path, asked in NEW_TRIGGERS.items():
             request("POST", f"{self.acme.url}{path}", fields, json.dumps(asked).encode())
 
+    def conversation(self) -> str:
+        """A conversation whose last answer is not whole."""
+        fields = [("authorization", f"Bearer {self.token}"), ("content-type", "application/json")]
+        body = msgspec.json.encode({"content": "hi", "agent": "half"})
+        reply = request("POST", f"{self.acme.url}/message", fields, body)
+        return reply.headers["x-conversation-id"]
+
     def rule(self) -> str:
         """An answer for the future."""
         body = msgspec.json.encode({"outcome": "accepted", "remember": {}})
@@ -114,10 +121,11 @@ class Described:
         return str(self.page("/rules").json["rules"][0]["rule"])
 
 
-def filled(path: str, *, task: str, run: str, question: str = "x", rule: str = "0") -> str:
+def filled(
+    path: str, *, task: str, run: str, question: str = "x", rule: str = "0", talk: str = "x"
+) -> str:
     names = {"{name}": "words", "{model}": "words", "{task}": task, "{run}": run}
-    names |= {"{id}": question, "{number}": rule}
-    names |= {"{secret}": "x"}
+    names |= {"{id}": question, "{number}": rule, "{conversation}": talk, "{secret}": "x"}
     names |= {"{code}": "internal", "{schema}": "card", "{person}": PERSON}
     names |= {"{agent}": "words", "{path}": "kept.md"}
     for name, value in names.items():
@@ -148,12 +156,12 @@ def test_every_route_refuses_as_it_is_described(described: Described) -> None:
 def test_every_page_is_answered_as_it_is_described(described: Described) -> None:
     described.acme.try_carnet("people", "add", PERSON)  # or she is known already
     described.acme.chat("hi", headers=[("x-tangle-runid", "conv_described")])
-    task, question = described.task(), described.question()
+    task, question, talk = described.task(), described.question(), described.conversation()
     described.remember("once")
     described.triggers()
     for method, path in described.routes():
         if method == "get":
-            place = filled(path, task=task, run="conv_described", question=question)
+            place = filled(path, task=task, run="conv_described", question=question, talk=talk)
             reply = described.page(place)
             # At the root it is the default agent that is asked, and the task is of another.
             expected = 404 if path == "/agent/task/{task}" else 200
@@ -162,19 +170,21 @@ def test_every_page_is_answered_as_it_is_described(described: Described) -> None
             assert described.check(method, path, reply) == expected, (path, reply)
 
 
-def body_for(path: str) -> bytes:
-    """What is sent to a route."""
-    if path.endswith(("/cancel", "/end", "/undo")):
-        return b""
-    if path.startswith(tuple(NEW_TRIGGERS)):
-        new = {**NEW_TRIGGERS.get(path, {}), "name": f"of-{PERSON}"}
-        return json.dumps(new if path in NEW_TRIGGERS else {}).encode()
-    known = {
+def body_for(path: str, *, has_question: bool, has_talk: bool) -> bytes:
+    """What is sent to a path so that it is answered."""
+    named: dict[str, Any] = {
         "/rules": {"person": PERSON, "ceiling": "1"},
-        "/people/{person}/roles": {"roles": ["viewer"]},
         "/people": {"name": f"{PERSON}-too", "roles": ["viewer"]},
+        "/people/{person}/roles": {"roles": ["viewer"]},
+        "/message": {"content": "hi", "agent": "words"},
     }
-    return json.dumps(known[path]).encode() if path in known else chat_body("hi", "words")
+    named |= {path: {**new, "name": f"of-{PERSON}"} for path, new in NEW_TRIGGERS.items()}
+    if path in named or path.startswith(tuple(NEW_TRIGGERS)):
+        return json.dumps(named.get(path, {})).encode()
+    if has_question:
+        return b'{"outcome": "accepted"}'
+    is_bare = has_talk or path.endswith(("/cancel", "/end", "/undo"))
+    return b"" if is_bare else chat_body("hi", "words")
 
 
 def test_every_call_is_answered_as_it_is_described(described: Described) -> None:
@@ -188,14 +198,16 @@ def test_every_call_is_answered_as_it_is_described(described: Described) -> None
             continue
         question = described.question() if "{id}" in path else ""
         rule = described.rule() if "{number}" in path else ""
-        place = filled(path, task=described.task(), run="conv_ended", question=question, rule=rule)
+        talk = described.conversation() if "{conversation}" in path else ""
+        named = {"question": question, "rule": rule, "talk": talk}
+        place = filled(path, task=described.task(), run="conv_ended", **named)
         if path.endswith("/agent/task/{task}/cancel"):
             reply = described.line.send(described.about("POST", place.replace("{name}", "words")))
         elif "/agent/" in path:
             reply = described.line.send(described.signed(place))
         else:
             described.triggers()
-            body = b'{"outcome": "accepted"}' if question else body_for(path)
+            body = body_for(path, has_question=bool(question), has_talk=bool(talk))
             reply = request("POST", described.acme.url + place, fields, body)
         status = described.check(method, path, reply)
         # At the root the host names the default agent, and what is signed is for another one.
@@ -212,6 +224,9 @@ QUERIES = {
     "/runs": "limit before agent actor speaker state code correlation payer since",
     "/runs/{run}": "full",
     "/approvals": "status limit before",
+    "/conversations": "limit before search agent trigger since until unread archived",
+    "/conversations/{conversation}": "limit before",
+    "/conversations/{conversation}/export": "format",
     "/people": "limit after all",
     "/ledger": "limit before run",
     "/tasks": "limit before state agent",

@@ -117,3 +117,20 @@ def test_two_owners_see_nothing_of_one_another_by_any_door(alice: Person) -> Non
     edited = bob.say("x", other.conversation, edits=message)
     assert edited.reply.code == "message_not_found"
     assert listed(alice) == ["secret plan"]
+
+
+def test_all_tokens_of_a_person_are_one_owner(alice: Person) -> None:
+    name, home = f"p{alice.name.replace('-', '')}", alice.home
+    home.carnet("people", "add", name, "--role", "operator")
+    laptop, phone = Person(home, alice.model), Person(home, alice.model)
+    laptop.token = home.new_token(f"{name}-laptop", "--person", name)
+    phone.token = home.new_token(f"{name}-phone", "--person", name)
+    word = f"shared by {name}"
+    sent = laptop.say(word, client_message_id="c1")
+    again = phone.say(word, client_message_id="c1")
+    assert (again.text, again.message, alice.ran(word)) == (sent.text, sent.message, 1)
+    assert listed(phone, "?search=shared") == [word]
+    assert phone.say("more", sent.conversation).text == "You said: more"
+    assert listed(alice) == []
+    assert phone.send("DELETE", f"/conversations/{sent.conversation}").status == 200
+    assert laptop.get(f"/conversations/{sent.conversation}").status == 410

@@ -336,7 +336,7 @@ ROUTES: Final = (
     ),
     Row(
         method="POST",
-        path="/conversations/{id}/retry",
+        path="/conversations/{conversation}/retry",
         endpoint=MessageEndpoint.retry,
         summary="Try an answer again that is not whole",
         body="MeantMessage",
@@ -344,7 +344,7 @@ ROUTES: Final = (
     ),
     Row(
         method="POST",
-        path="/conversations/{id}/regenerate",
+        path="/conversations/{conversation}/regenerate",
         endpoint=MessageEndpoint.regenerate,
         summary="Have another answer given, beside the one there is",
         body="MeantMessage",
@@ -352,7 +352,7 @@ ROUTES: Final = (
     ),
     Row(
         method="DELETE",
-        path="/conversations/{id}",
+        path="/conversations/{conversation}",
         endpoint=MessageEndpoint.delete,
         permission="run:cancel",
         summary="Delete a conversation: its messages, and what was recorded of its calls",
@@ -360,7 +360,7 @@ ROUTES: Final = (
     ),
     Row(
         method="POST",
-        path="/conversations/{id}/stop",
+        path="/conversations/{conversation}/stop",
         endpoint=MessageEndpoint.stop,
         permission="run:cancel",
         summary="Stop the answer that is being given",

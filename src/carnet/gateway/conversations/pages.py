@@ -294,7 +294,7 @@ ROUTES: Final = (
     ),
     Row(
         method="GET",
-        path="/conversations/{id}",
+        path="/conversations/{conversation}",
         endpoint=ConversationPages.show,
         permission="run:read",
         summary="One conversation, its newest messages first",
@@ -303,7 +303,7 @@ ROUTES: Final = (
     ),
     Row(
         method="PATCH",
-        path="/conversations/{id}",
+        path="/conversations/{conversation}",
         endpoint=ConversationPages.change,
         permission="run:cancel",
         summary="Rename a conversation, put it away, mark it, or show another branch",
@@ -312,7 +312,7 @@ ROUTES: Final = (
     ),
     Row(
         method="GET",
-        path="/conversations/{id}/export",
+        path="/conversations/{conversation}/export",
         endpoint=ConversationPages.export,
         permission="run:read",
         summary="A conversation to take along, as JSON or Markdown",
