@@ -113,7 +113,16 @@ async def test_an_answer_is_written_down_with_what_it_used_and_twice_is_once(sto
     assert (asked.id, asked.state) == (begun.question.id, "whole")
     await store.conversations.settle(ALICE, "ans_a", whole(cost=9))
     again = await found(store, "cnv_a")
-    assert (again.cost, again.unread) == (9, 1)
+    assert (again.cost, again.unread) == (9, 0)  # as it was seen
+
+
+async def test_an_answer_that_several_settle_at_once_is_counted_once(store: Store) -> None:
+    await store.conversations.begin(sent("a"))
+    settling = [store.conversations.settle(ALICE, "ans_a", whole()) for _ in range(8)]
+    await asyncio.gather(*settling)
+    conversation = await found(store, "cnv_a")
+    used = (conversation.tokens_in, conversation.tokens_out, conversation.cost)
+    assert (used, conversation.unread) == ((3, 5, 7), 1)
 
 
 async def test_the_same_id_of_a_client_is_the_same_message(store: Store) -> None:

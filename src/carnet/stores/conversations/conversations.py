@@ -208,13 +208,12 @@ class StoredConversations:
         words = await _words(settled.text)
         amounts = (settled.tokens_in, settled.tokens_out, settled.cost)
         row = (settled.parts, settled.state, int(settled.waits), settled.code, *amounts)
+        unread = (answer, settled.state, int(settled.waits), int(not settled.is_seen))
         point("message.before_settle")
         await self._database.transact(
             [
-                (
-                    sql.SETTLE,
-                    (settled.now, int(not settled.is_seen), answer, *counted, answer, owner),
-                ),
+                (sql.LOCK, (answer, owner)),
+                (sql.SETTLE, (settled.now, *unread, answer, *counted, answer, owner)),
                 (sql.ANSWERED, (*row, settled.now, answer, owner)),
                 (sql.ASKED, (settled.state, answer, owner)),
                 *_relayed(owner, answer, settled),

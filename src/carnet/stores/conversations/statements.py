@@ -55,8 +55,11 @@ LET_GO: Final = (
     " AND NOT EXISTS (SELECT 1 FROM message WHERE id = ?)"
 )
 UNBORN: Final = "DELETE FROM conversation WHERE id = ? AND head IS NULL AND answering IS NULL"
+# Two who settle one answer do so one after the other, and the second sees what the first has done.
+LOCK: Final = "UPDATE message SET waits = waits WHERE id = ? AND owner = ?"
 SETTLE: Final = (
-    "UPDATE conversation SET updated = ?, unread = unread + ?,"
+    "UPDATE conversation SET updated = ?, unread = unread + CASE WHEN EXISTS (SELECT 1 FROM message"
+    " WHERE id = ? AND ended IS NOT NULL AND state = ? AND waits = ?) THEN 0 ELSE ? END,"
     " answering = CASE WHEN answering = ? THEN NULL ELSE answering END, "
     + ", ".join(
         f"{name} = {name} + ? - COALESCE((SELECT {name} FROM message WHERE id = ?), 0)"
