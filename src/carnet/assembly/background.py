@@ -2,13 +2,17 @@
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from carnet.config import Settings
 from carnet.gateway.conversations.answers import Answers
 from carnet.guards.limits import Concurrency
 from carnet.ports.calls.agent import Router
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import HttpClient
+from carnet.runtime.agents.http_engine import OpenStreams
 from carnet.runtime.egress.client import EgressClient
+from carnet.runtime.peers.ended import EndedLists
 from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.peers.signing import Signing
 from carnet.runtime.tasks.progress import ProgressWriter
@@ -24,6 +28,35 @@ from carnet.runtime.webhooks.schedule import DeliverySchedule
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
 from carnet.wire.dialects.dialect import Dialect, GatewayFacts
+
+
+class Lasting(Struct, frozen=True, kw_only=True, eq=False):
+    """What goes on when a configuration is read again."""
+
+    http: EgressClient
+    ring: Ring
+    ended: EndedLists
+    journal: TurnRunner
+    answers: Answers
+    progress_writer: ProgressWriter
+    streams: OpenStreams
+
+
+def build_lasting(
+    settings: Settings, store: Store, clock: Clock, ids: Ids, dialects: Sequence[Dialect]
+) -> Lasting:
+    """The same as a gateway begins with it."""
+    http = EgressClient(allow=settings.egress.allow, sockets=settings.engine_sockets)
+    ring = build_ring(settings.gateway.domain, store, http, clock)
+    return Lasting(
+        http=http,
+        ring=ring,
+        ended=EndedLists(ring, http, clock),
+        journal=build_journal(settings, store, clock, ids, dialects),
+        answers=build_answers(store, clock),
+        progress_writer=ProgressWriter(store.tasks),
+        streams=OpenStreams(ids.token()[:12]),
+    )
 
 
 def build_dispatcher(

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from carnet.assembly.agents.agents import Agents
 from carnet.assembly.agents.functions import load_classifier
@@ -13,10 +13,9 @@ from carnet.assembly.agents.models import LazyModels
 from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
 from carnet.assembly.agents.turn_triggers import TriggersOfCalls
 from carnet.assembly.background import (
-    build_answers,
+    Lasting,
     build_dispatcher,
-    build_journal,
-    build_ring,
+    build_lasting,
     build_scheduler,
     build_worker,
 )
@@ -52,13 +51,11 @@ from carnet.ports.calls.triggers import Starter
 from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
-from carnet.runtime.agents.http_engine import OpenStreams
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.ended import EndedLists
 from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.skills.answers import check_answer
 from carnet.runtime.skills.schemas import CompiledSchemas
-from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.fan_out.questions import SurfacedQuestions
@@ -180,21 +177,13 @@ def build_backend(
 ) -> Backend:
     """The gate, and the agents behind it."""
     domain, dispatching, schemas = settings.gateway.domain, Dispatching(), CompiledSchemas()
-    if former is None:
-        http = EgressClient(allow=settings.egress.allow, sockets=settings.engine_sockets)
-        ring, progress_writer = build_ring(domain, store, http, clock), ProgressWriter(store.tasks)
-        journal = build_journal(settings, store, clock, ids, dialects)
-        streams = OpenStreams(ids.token()[:12])
-        ended, answers = EndedLists(ring, http, clock), build_answers(store, clock)
-    else:
-        http, ring, journal, answers = former.http, former.ring, former.journal, former.answers
-        progress_writer, ended, streams = former.progress_writer, former.ended, former.streams
+    lasting: Lasting | Backend = former or build_lasting(settings, store, clock, ids, dialects)
+    http, ring, journal = lasting.http, lasting.ring, lasting.journal
+    progress_writer, ended, streams = lasting.progress_writer, lasting.ended, lasting.streams
     elsewhere = build_elsewhere(
         settings, store, http, ring, clock, ids, stamps=stamps, dialects=dialects
     )
-    parts = _parts(settings, store, elsewhere, dispatching, schemas, progress_writer, streams)
-    triggers = TriggersOfCalls()
-    parts = structs.replace(parts, triggers=triggers)
+    parts, triggers = _parts(settings, store, elsewhere, dispatching, schemas, lasting)
     agents = Agents(parts, kinds, None if former is None else former.agents.breakers)
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
@@ -222,7 +211,7 @@ def build_backend(
         ring=ring,
         ended=ended,
         agents=agents,
-        answers=answers,
+        answers=lasting.answers,
     )
 
 
@@ -261,23 +250,25 @@ def _parts(
     elsewhere: Elsewhere,
     dispatching: Dispatching,
     schemas: CompiledSchemas,
-    progress_writer: ProgressWriter,
-    streams: OpenStreams,
-) -> Parts:
-    return Parts(
+    lasting: Lasting | Backend,
+) -> tuple[Parts, TriggersOfCalls]:
+    triggers = TriggersOfCalls()
+    parts = Parts(
         settings=settings,
         elsewhere=elsewhere,
         dispatch=dispatching,
         last_depth=elsewhere.stamps.limits.default,
         schemas=schemas,
         steps=store.steps,
-        progress=progress_writer,
+        progress=lasting.progress_writer,
         people=store.people,
+        triggers=triggers,
         memory=store.memory,
         models=LazyModels(settings, elsewhere.client.http, elsewhere.client.ids),
-        streams=streams,
+        streams=lasting.streams,
         surface=SurfacedQuestions(store.questions, elsewhere.client.clock),
     )
+    return parts, triggers
 
 
 def _signed(
@@ -340,8 +331,7 @@ def build(
     rows = [*endpoints.rows, *run_rows, *pages, *offered(OPERATIONS, operations)]
     router = RouteTable(rows, access)
     operations.describe(description(settings, router, dialects), documents())
-    refusing = Refusing(dialects)
-    failures = None if former is None else former.app.failures
+    refusing, failures = Refusing(dialects), None if former is None else former.app.failures
     gateway = RunningGateway(
         settings=settings,
         app=build_app(settings, router, refusing, access, clock, ids, metrics, failures),
@@ -359,15 +349,15 @@ def build(
         metrics=metrics,
         starter=build_starter(settings, store, backend, known, clock, ids),
     )
-    _connect(gateway, former)
-    return gateway
+    return _connected(gateway, former)
 
 
-def _connect(gateway: RunningGateway, former: RunningGateway | None) -> None:
-    """Have the parts know one another; a former one goes on until another takes over."""
+def _connected(gateway: RunningGateway, former: RunningGateway | None) -> RunningGateway:
+    """The same whose parts know one another; a former one goes on until another takes over."""
     if former is None:
         gateway.store.revocations.listen(gateway.runs.stop_ended)
         gateway.backend.worker.connect(metrics=gateway.metrics, on_end=gateway.dispatcher.wake)
         gateway.backend.scheduler.on_notice = gateway.dispatcher.wake
     else:
         gateway.published.started = former.published.started
+    return gateway

@@ -22,6 +22,8 @@ NOT_LISTED = {
     "retries.md": {
         ("runtime/peers/samvad_tasks.py", "MOST_FAILURES"),
         ("runtime/peers/samvad_tasks.py", "LONGEST_SECONDS"),
+        ("runtime/triggers/scheduler.py", "MOST_ATTEMPTS"),
+        ("runtime/triggers/scheduler.py", "MOST_PAUSE_SECONDS"),
         ("runtime/webhooks/schedule.py", "MOST_ASKED_SECONDS"),
         ("runtime/webhooks/schedule.py", "MOST_PAUSE_SECONDS"),
         ("runtime/wrappers/retrying.py", "MOST_RETRIES"),
@@ -39,6 +41,7 @@ NOT_LISTED = {
     "how a bound is computed, or a part of one": {
         ("core/egress_rule.py", "_MOST_PORT"),
         ("core/messages/interrupt.py", "_MOST"),
+        ("core/triggers/ticks.py", "_LONGEST_DAYS"),
         ("runtime/webhooks/schedule.py", "_MOST_DOUBLED"),
         ("wire/crypto/digests.py", "_MOST_IN_PIECES"),
         ("wire/dialects/openai/request.py", "_MOST_NAME"),

@@ -9,6 +9,7 @@ from carnet.config.outbound import OutboxSettings
 from carnet.config.settings import AgentSettings, StoreSettings
 from carnet.runtime.peers import cards, keyring, samvad_client, samvad_tasks
 from carnet.runtime.tasks import worker
+from carnet.runtime.triggers import scheduler
 from carnet.runtime.turns import unfinished
 from carnet.runtime.webhooks import schedule
 from carnet.runtime.wrappers import retrying
@@ -58,6 +59,11 @@ FIGURES = {
         f"up to {seconds(schedule.MOST_PAUSE_SECONDS)}",
     ],
     "a [task]": [f"{worker.MOST_LOST} times", seconds(StoreSettings().lease_seconds)],
+    "a conversation that": [
+        f"{scheduler.MOST_ATTEMPTS} attempts",
+        f"{seconds(scheduler.FIRST_PAUSE_SECONDS)}, doubled",
+        f"up to {seconds(scheduler.MOST_PAUSE_SECONDS)}",
+    ],
     "the end of a turn": [
         ", ".join(f"{wait:g}" for wait in unfinished.WAITS_SECONDS[:-1]) + " s",
         f"every {seconds(unfinished.WAITS_SECONDS[-1])}",

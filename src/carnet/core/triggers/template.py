@@ -36,7 +36,7 @@ _NUMBER: Final = re.compile(r"[0-9]{1,6}", re.ASCII)
 Encode = Callable[[Any], str]
 
 
-class Template(Struct, frozen=True):
+class MessageTemplate(Struct, frozen=True):
     """A template that was read: texts, and between two of them a way."""
 
     texts: tuple[str, ...]
@@ -50,7 +50,7 @@ class Template(Struct, frozen=True):
         return _cut("".join(written), MOST_WRITTEN)
 
 
-def read_template(text: str) -> Template:
+def read_template(text: str) -> MessageTemplate:
     """The template that a text is, else a refusal that says why it is none."""
     if not text.strip() or len(text) > MOST_CHARACTERS:
         raise InvalidRequest(FIELD, f"must be a text of 1 to {MOST_CHARACTERS} characters")
@@ -60,7 +60,7 @@ def read_template(text: str) -> Template:
         raise InvalidRequest(FIELD, f"must have at most {MOST_PLACES} places")
     if any("{{" in piece or "}}" in piece for piece in texts):
         raise InvalidRequest(FIELD, "has two braces that open or close no place")
-    return Template(texts, tuple(map(_way, braced)))
+    return MessageTemplate(texts, tuple(map(_way, braced)))
 
 
 def _way(text: str) -> tuple[str, ...]:
