@@ -11,6 +11,7 @@
     │                        BodyTimeout
     ├── Refused              the request was understood and may not run
     │   ├── who              TokenMissing  TokenInvalid  PermissionMissing  TooManyFailures
+    │   │                    PersonRequired
     │   ├── proof            SignatureMissing  SignatureInvalid  SignatureExpired
     │   │                    InsufficientCoverage  HeaderNotSigned  DigestInvalid
     │   │                    DigestMismatch  DestinationMismatch  KeyUnknown  KeyRevoked
@@ -29,12 +30,12 @@
     │   │                    InterruptExpired  PolicyStateInvalid  Declined
     │   │                    AnsweredOtherwise  AnswerForbidden  PersonExists  Deleted
     │   │                    TurnElsewhere
-    │   ├── memory           MemoryChanged  MemoryFull  PersonRequired
+    │   ├── memory           MemoryChanged  MemoryFull
     │   ├── waits            InputRequired  ApprovalRequired  ConsentRequired
     │   │                    SignInRequired  PaymentWanted  WaitRequired  RecoveryRequired
     │   ├── policies         LegalRestriction  PolicyForbidden
     │   ├── triggers         HookRefused  TriggerPaused  TriggerNotFound  TriggerExists
-    │   │                    TooManyTriggers  TooManyFirings  OwnerMissing
+    │   │                    TooManyTriggers  TooManyFirings
     │   └── load             RateLimited  TooManyCalls  TooManyStreams  Overloaded
     │                        ShuttingDown  TokenBudgetExceeded  TooManyTasks
     │                        TooManyWaiting  TooManyQuestions  ConversationBusy

@@ -17,6 +17,13 @@ class TokenInvalid(Refused, code="token_invalid", status=401):
     hint = "Use a current token; 'carnet tokens list' shows which exist, 'tokens create' makes one."
 
 
+class PersonRequired(Refused, code="person_required"):
+    """What was asked for belongs to people: memory, hooks, schedules. The token is a machine's."""
+
+    template = "This belongs to a person, and this token is a machine's."
+    hint = "Show a token of a person (--as @FILE): carnet tokens create NAME --person PERSON"
+
+
 class TooManyFailures(
     Refused, code="too_many_failures", status=429, retryable=True, public=("limit",)
 ):

@@ -307,10 +307,3 @@ class MemoryFull(Refused, code="memory_full", status=409, public=("limit", "what
 
     template = "This memory holds no more than {limit} {what}."
     hint = "Shorten or delete files of it; the operator sets the bounds in [limits]."
-
-
-class PersonRequired(Refused, code="person_required"):
-    """Memory belongs to people. The token is one of a machine, which has none."""
-
-    template = "Memory belongs to a person, and this token is a machine's."
-    hint = "Show a token of a person (--as @FILE): carnet tokens create NAME --person PERSON"

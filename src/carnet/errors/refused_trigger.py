@@ -51,10 +51,3 @@ class TooManyFirings(
 
     template = "{limit} conversations of this owner are still to begin, which is the most."
     hint = "Send the same again after the time of Retry-After."
-
-
-class OwnerMissing(Refused, code="owner_missing"):
-    """The token is a machine's, and what was asked for belongs to a person."""
-
-    template = "This belongs to a person, and this token is a machine's."
-    hint = "Use a person's token: 'carnet tokens create NAME --person PERSON' makes one."

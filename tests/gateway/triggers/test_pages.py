@@ -115,8 +115,8 @@ def test_what_a_token_may_not_pay_nothing_that_it_made_pays(acme: Organisation) 
 
 def test_a_machine_has_none(acme: Organisation) -> None:
     machine = acme.new_token("a-machine", "--scope", "triggers")
-    assert code(acme.get("/schedules", token=machine)) == (403, "owner_missing")
-    assert code(acme.get("/hooks", token=machine)) == (403, "owner_missing")
+    assert code(acme.get("/schedules", token=machine)) == (403, "person_required")
+    assert code(acme.get("/hooks", token=machine)) == (403, "person_required")
 
 
 def test_one_person_has_as_many_as_may_be(acme: Organisation) -> None:

@@ -26,8 +26,8 @@ def test_a_message_a_hook_and_a_schedule_are_one_request_to_the_loop(
     acme: Organisation, model: Model
 ) -> None:
     owner = Owner(acme)
-    sent = owner.post("/message", {"content": WORDS, "agent": "assistant"})
-    assert sent.status == 200
+    reply = owner.post("/message", {"content": WORDS, "agent": "assistant"})
+    assert reply.status == 200
     send(
         owner.hook(agent="assistant", template="{{ body.words }}"),
         json.dumps({"words": WORDS}).encode(),

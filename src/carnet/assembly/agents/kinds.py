@@ -34,7 +34,7 @@ from carnet.ports.engine.tools import TurnTriggers
 from carnet.ports.memory.memory import Memories
 from carnet.ports.trust.people import People
 from carnet.ports.trust.schemas import Schemas
-from carnet.runtime.agents.engine import EngineAgent
+from carnet.runtime.agents.engine import Belongings, EngineAgent
 from carnet.runtime.agents.http_engine import EngineAddress, HttpEngine, OpenStreams
 from carnet.runtime.agents.orchestrator import Orchestration
 from carnet.runtime.agents.python import Native
@@ -254,11 +254,17 @@ def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
         system=parts.system(name, agent),
         passing=passing,
         steps=parts.steps,
-        people=parts.people,
-        triggers=parts.triggers,
-        memory=None if parts.memory is None else MemoryOfCalls(parts.memory, name, client.clock),
+        belongings=_belongings(parts, name),
     )
     return Built(agent=answering, is_detached=True, removes=passing.removed)
+
+
+def _belongings(parts: Parts, name: str) -> Belongings:
+    """What people have here that an agent loop reaches."""
+    if parts.memory is None:
+        return Belongings(people=parts.people, triggers=parts.triggers)
+    memory = MemoryOfCalls(parts.memory, name, parts.elsewhere.client.clock)
+    return Belongings(people=parts.people, triggers=parts.triggers, memory=memory)
 
 
 KINDS: Final[Mapping[str, Kind]] = {

@@ -14,7 +14,7 @@ from msgspec import Struct
 from carnet.core.people.identity import Caller
 from carnet.core.people.proof import SECOND_US
 from carnet.core.triggers.template import read_template
-from carnet.errors import InvalidRequest, OwnerMissing, TriggerNotFound
+from carnet.errors import InvalidRequest, PersonRequired, TriggerNotFound
 from carnet.gateway.triggers.forms import (
     SCHEMAS,
     FindZone,
@@ -245,7 +245,7 @@ class OwnTriggers:
 def _whose(caller: Caller) -> tuple[int, int]:
     """The numbers of the person who asks, and of her token."""
     if caller.person is None or caller.token is None:
-        raise OwnerMissing
+        raise PersonRequired
     return caller.person, int(caller.token)
 
 

@@ -16,6 +16,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from carnet.core.call import Ask, Call, Thread
@@ -47,6 +48,17 @@ CALL_CHARACTERS: Final = 128  # that the form of a tool call is counted as
 _OF_TOKEN: Final = "token:"  # noqa: S105  what the names of those begin with
 
 
+class Belongings(Struct, frozen=True, kw_only=True, eq=False):
+    """What people have here, as a loop reaches that of whoever it answers."""
+
+    people: People | None = None  # their names
+    triggers: Callable[[Caller], TurnTriggers | None] = lambda _: None  # schedules and hooks
+    memory: Callable[[Call], TurnMemory | None] = lambda _: None  # what the agent keeps for them
+
+
+NOTHING: Final = Belongings()
+
+
 class EngineAgent:
     """A loop as an Agent."""
 
@@ -59,19 +71,14 @@ class EngineAgent:
         system: str | None,
         passing: Passing,
         steps: Steps | None,
-        people: People | None = None,
-        triggers: Callable[[Caller], TurnTriggers | None] = lambda _: None,
-        memory: Callable[[Call], TurnMemory | None] | None = None,
+        belongings: Belongings = NOTHING,
     ) -> None:
         """`system` is said first; `passing` is what of callers' messages passes after it.
 
         `calls` are those it makes itself; `name` is its own, for a loop that answers several.
-        `people` knows the names of those for whom it acts, `triggers` their schedules and hooks,
-        `memory` what it keeps for them.
+        `belongings` are those of the people for whom it acts.
         """
-        self._people = people
-        self._triggers = triggers
-        self._memory = memory
+        self._belongings = belongings
         self._engine = engine
         self._calls = calls
         self._name = name
@@ -86,17 +93,18 @@ class EngineAgent:
         def once(name: str, act: Callable[[], Awaitable[Any]], /) -> Awaitable[Any]:
             return kept.do(kept.take_place(name), name, act, (), {})
 
+        theirs = self._belongings
         turn = LoopTurn(
             request=await self._read(call),
-            actor=actor_of(call.caller, self._people),
+            actor=actor_of(call.caller, theirs.people),
             name=call.carnet.turn,
             resolved=ResolvedCalls(call),
             once=once,
             agent=self._name,
             calls=visit,
-            triggers=self._triggers(call.caller),
+            triggers=theirs.triggers(call.caller),
             is_final=visit.is_final,
-            memory=None if self._memory is None else self._memory(call),
+            memory=theirs.memory(call),
         )
         before = CHAIN.set(visit)
         try:

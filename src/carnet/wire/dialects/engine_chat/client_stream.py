@@ -102,8 +102,8 @@ class ClientWriter:
 
     def waiting(self, waiting: Waiting, usage: Usage | None, partial: str, /) -> Reply:
         """What it waits for, told in the stream after what it has answered so far."""
-        said = [Text(partial)] if partial else []
-        body = self.write([*said, usage or Usage(), waiting])
+        texts = [Text(partial)] if partial else []
+        body = self.write([*texts, usage or Usage(), waiting])
         return Reply(200, self.headers(stream=True), body)
 
     def _frames(self, event: Event) -> bytes:

@@ -115,7 +115,6 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.TriggerExists: (409, "trigger_exists"),
     errors.TooManyTriggers: (429, "too_many_triggers"),
     errors.TooManyFirings: (429, "too_many_firings"),
-    errors.OwnerMissing: (403, "owner_missing"),
     errors.Deleted: (410, "deleted"),
     errors.ConversationBusy: (409, "conversation_busy"),
     errors.ConversationFull: (409, "conversation_full"),

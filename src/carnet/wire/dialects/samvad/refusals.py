@@ -75,7 +75,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.ForwardingNotAllowed, errors.PeerNotListed),
         *(errors.DelegationInvalid, errors.DelegationReplayed),
         # Hooks and schedules are no part of this dialect; rows keep the table whole.
-        *(errors.HookRefused, errors.OwnerMissing),
+        errors.HookRefused,
     ),
     errors.DelegationWidened: (400, DELEGATION_EXCEEDED),  # R12
     errors.DelegationExceeded: (400, DELEGATION_EXCEEDED),
