@@ -10,6 +10,7 @@ from carnet.stores.open import Store
 from tests.stores.support.scenes import BOB, Place, a_claim, a_finish, claimed, finished
 
 MISPLACED = Denied("chain")
+MOVED = Denied("moved")
 
 
 def below(parent: str | None, depth: int, turn: str = "t9", **changes: Any) -> TurnClaim:  # noqa: ANN401, RUF100
@@ -62,16 +63,16 @@ async def test_only_a_parent_that_a_peer_named_is_compared(store: Store) -> None
 
 async def test_a_turn_that_is_sent_again_stands_where_it_stood(store: Store) -> None:
     turn = claimed(await store.turns.claim(below("far", 3, "t1")))
-    assert await store.turns.claim(below("far", 0, "t1")) == MISPLACED
+    assert await store.turns.claim(below("far", 0, "t1")) == MOVED
     ended = await store.turns.finish(a_finish(turn))
-    assert await store.turns.claim(below("far", 0, "t1")) == MISPLACED
+    assert await store.turns.claim(below("far", 0, "t1")) == MOVED
     assert await store.turns.claim(below("far", 3, "t1")) == Known(ended)
 
 
 async def test_a_turn_that_failed_does_not_run_again_from_another_depth(store: Store) -> None:
     turn = claimed(await store.turns.claim(below("far", 3, "t1")))
     await store.turns.finish(a_finish(turn, state="failed", code="x", retryable=True))
-    assert await store.turns.claim(below("far", 0, "t1")) == MISPLACED
+    assert await store.turns.claim(below("far", 0, "t1")) == MOVED
     claimed(await store.turns.claim(below("far", 3, "t1")))
 
 

@@ -115,6 +115,7 @@ class Denied(Struct, frozen=True, tag=True):
         "spent",
         "mismatch",
         "chain",
+        "moved",
         "rate",
         "quota",
         "spending",

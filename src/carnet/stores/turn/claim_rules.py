@@ -359,4 +359,4 @@ def _known_again(repeat: str, turn: Turn, claim: TurnClaim) -> Verdict:
     """What a repeat gets that does not run."""
     if repeat == "mismatch":
         return Denied("mismatch")
-    return Denied("chain") if _is_moved(turn, claim) else Known(turn)
+    return Denied("moved") if _is_moved(turn, claim) else Known(turn)

@@ -128,7 +128,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     ),
     errors.Overloaded: (503, AGENT_UNAVAILABLE),  # not begun: R14, and what balancers look for
     errors.ShuttingDown: (503, AGENT_UNAVAILABLE),
-    errors.TurnElsewhere: (421, AGENT_UNAVAILABLE),
+    errors.TurnElsewhere: (503, AGENT_UNAVAILABLE),
     errors.InProgress: (503, AGENT_UNAVAILABLE),
     errors.StorageUnavailable: (503, AGENT_UNAVAILABLE),
     errors.OutcomeUnknown: (503, AGENT_UNAVAILABLE),
