@@ -14,6 +14,7 @@ from typing import Any, get_args
 import click
 
 from carnet.cli.call import call, conversation, inbox, tasks
+from carnet.cli.chat import chat
 from carnet.cli.failures import (
     INTERRUPTED,
     OURS,
@@ -45,7 +46,7 @@ from carnet.version import __version__
 
 GROUPS: dict[str, tuple[click.Command, ...]] = {
     "start": (start.init, start.serve, start.engine, model.model, start.doctor),
-    "call": (call.call, conversation.conversation, inbox.inbox),
+    "call": (chat.chat, call.call, conversation.conversation, inbox.inbox),
     "see": (runs.runs, runs.run, runs.tail, explain.explain),
     "trust": (people.people, tokens.tokens, keys.keys, peers.peers, tokens.agents),
     "money": (ledger.ledger,),
