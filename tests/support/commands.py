@@ -70,15 +70,23 @@ class Commands:
         self._process.wait()
 
     def run(
-        self, words: Sequence[str], *, at: Path, env: dict[str, str], seconds: float
+        self,
+        words: Sequence[str],
+        *,
+        at: Path,
+        env: dict[str, str],
+        seconds: float,
+        given: str = "",
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end, which may be that it is killed."""
+        """Run a command to its end, which may be that it is killed; `given` is its input."""
         with (
-            Path(os.devnull).open("rb") as nothing,
+            tempfile.TemporaryFile() as source,
             tempfile.TemporaryFile() as out,
             tempfile.TemporaryFile() as err,
         ):
-            fds = (nothing.fileno(), out.fileno(), err.fileno())
+            source.write(given.encode())
+            source.seek(0)
+            fds = (source.fileno(), out.fileno(), err.fileno())
             code = self.start(CARNET, words, at=at, env=env, fds=fds).wait(seconds)
             return subprocess.CompletedProcess(list(words), code, _whole(out), _whole(err))
 

@@ -14,6 +14,7 @@ from typing import Any, get_args
 import click
 
 from carnet.cli.call import call, conversation, inbox, tasks
+from carnet.cli.chat import chat
 from carnet.cli.failures import (
     INTERRUPTED,
     OURS,
@@ -48,6 +49,7 @@ from carnet.version import __version__
 GROUPS: dict[str, tuple[click.Command, ...]] = {
     "start": (start.init, start.serve, start.engine, model.model, start.doctor),
     "call": (
+        chat.chat,
         call.call,
         conversation.conversation,
         inbox.inbox,

@@ -10,7 +10,7 @@ _UUID: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _MASKS: Final = [
     (re.compile(pattern), name)
     for pattern, name in (
-        (rf"\b(conv|turn)_{_UUID}", r"\1_ID"),
+        (rf"\b(conv|turn|cnv|msg)_{_UUID}", r"\1_ID"),
         (rf"\b{_UUID}\b", "ID"),
         (r"\b(chatcmpl)-[0-9a-f]{24}\b", r"\1-ID"),
         (r"\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b|\b[0-9a-f]{16}\b", "HEX"),

@@ -36,6 +36,7 @@ _TICKS = "tests/runtime/triggers/test_scheduler.py::"
 _REFUSED = "tests/wire/dialects/engine_chat/test_refusals.py::"
 
 _SESSIONS = "sessions that somebody signs in to; until then a cookie holds a token"
+_CHAT = "tests/cli/chat/test_chat.py::"
 _TALK = "tests/gateway/conversations/test_messages.py::"
 
 _CONTRACT = (
@@ -365,7 +366,10 @@ _STREAM = (
         "engine:stream:status",
         "Tool calls are in the stream, so that clients can say what is being done.",
         "002 response",
-        (_TALK + "test_a_round_with_a_tool_is_shown_and_told_again_to_the_model",),
+        (
+            _TALK + "test_a_round_with_a_tool_is_shown_and_told_again_to_the_model",
+            _CHAT + "test_a_chat_goes_through_text_tool_approval_stop_and_resume",
+        ),
     ),
     Row(
         "engine:stream:trace",

@@ -286,7 +286,8 @@ def error_in(answer: HttpAnswer, body: bytes) -> GatewayError:
         page = {}
     error = page.get("error", page)
     if isinstance(error, dict) and error.get("message"):
-        return GatewayError({**error, **_wait_in(answer), **names_in(answer)}, status)
+        named = {**names_in(answer), **_conversation_in(answer)}
+        return GatewayError({**error, **_wait_in(answer), **named}, status)
     return GatewayError(
         {
             "code": "provider_error",
@@ -295,6 +296,12 @@ def error_in(answer: HttpAnswer, body: bytes) -> GatewayError:
         },
         status,
     )
+
+
+def _conversation_in(answer: HttpAnswer) -> dict[str, str]:
+    """The conversation in which something is kept though it was refused."""
+    conversation = answer.header("x-conversation-id")
+    return {"conversation_id": conversation} if conversation else {}
 
 
 def _wait_in(answer: HttpAnswer) -> dict[str, int]:

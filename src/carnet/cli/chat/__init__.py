@@ -1,0 +1,1 @@
+"""`carnet chat`: conversations with agents, in a terminal."""
