@@ -328,7 +328,9 @@ async def test_two_callers_with_the_same_ids_are_two_and_one_caller_is_one(tmp_p
             for who in ("alice", "bob", "alice"):
                 assert (await ask(app, at(1) | {header: who})).json()["text"] == "well"
     called = [post.headers[carnet.TURN_ID] for post in peer.posts]
-    said = [request.headers[carnet.TURN_ID] for request in critic.requests]
+    spoken_turns = [request.headers[carnet.TURN_ID] for request in critic.requests]
     assert len(called) == 9  # each time
     assert len(set(called)) == 6
-    assert len(said) == len(set(said)) == 6  # alice's second request is answered by her journal
+    assert (
+        len(spoken_turns) == len(set(spoken_turns)) == 6
+    )  # alice's second request is answered by her journal

@@ -41,7 +41,6 @@ NOT_LISTED = {
     "how a bound is computed, or a part of one": {
         ("core/egress_rule.py", "_MOST_PORT"),
         ("core/messages/interrupt.py", "_MOST"),
-        ("core/triggers/ticks.py", "_LONGEST_DAYS"),
         ("runtime/webhooks/schedule.py", "_MOST_DOUBLED"),
         ("wire/crypto/digests.py", "_MOST_IN_PIECES"),
         ("wire/dialects/openai/request.py", "_MOST_NAME"),
