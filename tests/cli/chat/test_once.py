@@ -46,9 +46,11 @@ def test_an_answer_that_fails_or_waits_is_no_success(alice: Chatter) -> None:
     assert (page["code"], page["conversation_id"][:4]) == ("approval_required", "cnv_")
 
 
-def test_an_operator_needs_no_token_beside_the_configuration(alice: Chatter) -> None:
+def test_who_has_the_configuration_talks_as_its_owner(alice: Chatter) -> None:
     first = alice.pipes("I run this", CARNET_TOKEN="", CARNET_URL="", at=alice.home.folder)
     assert (first.returncode, first.stdout) == (0, "You said: I run this\n")
     listed = alice.home.carnet("chat", "--history").stdout
-    assert listed.count("I run this") == 1  # another token of the same account
+    assert listed.count("I run this") == 1
+    starter = (alice.home.folder / "var" / "starter.token").read_text().strip()
+    assert "I run this" in alice.pipes("", "--history", CARNET_TOKEN=starter).stdout
     assert "I run this" not in alice.pipes("", "--history").stdout

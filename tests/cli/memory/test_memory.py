@@ -84,7 +84,7 @@ def test_a_person_lists_shows_edits_undoes_exports_and_deletes(acme: Organisatio
 
 def test_what_is_wrong_is_said_with_what_to_do(acme: Organisation) -> None:
     bob = Person(acme, "bob")
-    machine = acme.try_carnet("memory", "list")
+    machine = acme.try_carnet("memory", "list", "--as", acme.new_token("robot"))
     assert machine.returncode == 1
     assert "carnet tokens create NAME --person PERSON" in machine.stderr
     for words, code in (

@@ -69,6 +69,9 @@ async def flaky(visit: carnet.Visit) -> str:
 async def asks(visit: carnet.Visit) -> str:
     """Ask for leave."""
     answer = await visit.interrupt(approval=f"May I {visit.text}?")
+    if visit.text == "wait":
+        note("asks wait")
+        await opened()
     return f"{answer.outcome} {visit.text}"
 
 

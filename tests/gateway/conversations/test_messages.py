@@ -177,6 +177,29 @@ def test_what_needs_an_approval_is_asked_for_and_goes_on_when_it_is_given(alice:
     assert kept(alice, sent)[1]["tools"][0]["status"] == "ok"
 
 
+def test_an_answer_that_goes_on_after_an_approval_is_given_once_and_can_be_stopped(
+    alice: Person,
+) -> None:
+    tokens = [alice.home.new_token(f"{alice.name}-{n}", "--person", "owner") for n in range(2)]
+    alice.token = tokens[0]
+    sent = alice.say("wait", agent="asks")
+    before = alice.ran("asks wait")
+    question = sent.frames[0].data["request_id"]
+    assert alice.post(f"/approvals/{question}", {"outcome": "accepted"}).status == 200
+    until(lambda: alice.ran("asks wait") == before + 1)
+    retry = f"/conversations/{sent.conversation}/retry"
+    alice.token = tokens[1]  # of the same person
+    busy = alice.ask(retry).reply
+    assert (busy.status, busy.code) == (409, "conversation_busy")
+    alice.token = tokens[0]
+    stopped = alice.post(f"/conversations/{sent.conversation}/stop").json
+    assert (stopped["stopped"], stopped["message_id"]) == (True, sent.message)
+    alice.opens_gate()
+    again = alice.ask(retry)
+    assert (again.text, again.message) == ("accepted wait", sent.message)
+    assert alice.ran("asks wait") == before + 2  # the stopped one, and once more
+
+
 def test_what_cannot_be_admitted_is_kept_and_names_its_conversation(alice: Person) -> None:
     poor = alice.home.new_token(f"poor-{alice.token[-6:]}", "--limit", "0.1")
     alice.token = poor

@@ -19,7 +19,7 @@ from carnet.errors import UsageInvalid
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from carnet.cli.reach.question import Ask
+    from carnet.cli.reach.requests import Ask
 
 MOST = 200
 BEGINS = "int_"  # how ids of questions begin
@@ -110,7 +110,7 @@ def show(invocation: Invocation, name: str, token: str | None) -> None:
 
 
 async def _show(invocation: Invocation, name: str, token: str | None) -> dict[str, Any]:
-    from carnet.cli.reach.question import asking
+    from carnet.cli.reach.requests import asking
 
     async with asking(invocation, token) as ask:
         return await _find(ask, name)
@@ -262,7 +262,7 @@ async def _send(
     invocation: Invocation, name: str, answer: dict[str, Any], token: str | None
 ) -> dict[str, Any]:
     from carnet.cli.call.answers import check
-    from carnet.cli.reach.question import asking
+    from carnet.cli.reach.requests import asking
 
     async with asking(invocation, token) as ask:
         question = await _find(ask, name)
@@ -296,7 +296,7 @@ async def _ask(
     content: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Ask the gateway once."""
-    from carnet.cli.reach.question import asking
+    from carnet.cli.reach.requests import asking
 
     async with asking(invocation, token) as ask:
         return await ask(method, path, content)

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from carnet.cli.invocation import Invocation
 from carnet.cli.reach import gateway
 from carnet.cli.reach.pages import RENEW_SECONDS
+from carnet.cli.reach.requests import owner_token
 from carnet.errors import ProviderError, ProviderTimeout, ProviderUnavailable, Unreachable
 from carnet.ports.world.http_client import Bounds, HttpAnswer, Outbound
 from carnet.runtime.system import SystemClock
@@ -35,10 +36,13 @@ class ChatConnection:
     """A gateway and a token, for as long as it is entered."""
 
     def __init__(self, invocation: Invocation, url: str | None, token: str | None) -> None:
-        """`url` is that of a gateway; by default it is found as every command finds it."""
+        """`url` is that of a gateway; by default it is found as every command finds it.
+
+        Without a token who has the configuration talks as its owner.
+        """
         self._invocation = invocation
         self._env = os.environ if url is None else {"CARNET_URL": url}
-        self._token = token
+        self._token = token if url is not None else owner_token(invocation, token)
         self._stack = AsyncExitStack()
         self._by: gateway.Credential | None = None
         self._until = 0.0

@@ -20,7 +20,8 @@ _PATH = click.argument("path", metavar="PATH")
 def memory() -> None:
     """Read, edit, undo, export and delete what agents keep for you.
 
-    It belongs to a person. Whose it is is told by the token: give yours with --as or CARNET_TOKEN.
+    It belongs to a person. Whose it is is told by the token: yours with --as or CARNET_TOKEN,
+    else the one that 'carnet init' has made.
     """
 
 
@@ -109,11 +110,11 @@ async def _edit(
     invocation: Invocation, agent: str, path: str, file: str | None, token: str | None
 ) -> dict[str, Any] | None:
     from carnet.cli.failures import GatewayError
-    from carnet.cli.reach.question import asking
+    from carnet.cli.reach.requests import asking, owner_token
     from carnet.errors import MemoryFileNotFound
 
     place = _place(agent, path)
-    async with asking(invocation, token) as ask:
+    async with asking(invocation, owner_token(invocation, token)) as ask:
         if file is not None:
             return await ask("PUT", place, {"content": _read(file)})
         try:
@@ -250,7 +251,6 @@ def _place(agent: str, path: str | None = None) -> str:
 
 
 async def _ask(invocation: Invocation, token: str | None, method: str, path: str) -> dict[str, Any]:
-    from carnet.cli.reach.question import asking
+    from carnet.cli.reach.requests import ask_as_owner
 
-    async with asking(invocation, token) as ask:
-        return await ask(method, path)
+    return await ask_as_owner(invocation, token, method, path)

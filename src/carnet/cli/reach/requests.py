@@ -1,4 +1,7 @@
-"""Requests of one command to its gateway, with one token: a method, a path, and what is sent."""
+"""Requests of one command to its gateway, with one token: a method, a path, and what is sent.
+
+Law. They are read and sent as JSON; what the gateway refuses is raised with its own words.
+"""
 
 import json
 import os
@@ -40,10 +43,14 @@ async def ask_as_owner(
     path: str,
     content: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Ask once, as a person: with the token given, CARNET_TOKEN, or the owner's first one."""
-    chosen = token or os.environ.get("CARNET_TOKEN") or _starter(invocation)
-    async with asking(invocation, chosen) as ask:
+    """Ask once, as a person."""
+    async with asking(invocation, owner_token(invocation, token)) as ask:
         return await ask(method, path, content)
+
+
+def owner_token(invocation: Invocation, token: str | None) -> str | None:
+    """The token of a person: the one given, CARNET_TOKEN, or the owner's first one."""
+    return token or os.environ.get("CARNET_TOKEN") or _starter(invocation)
 
 
 def _starter(invocation: Invocation) -> str | None:

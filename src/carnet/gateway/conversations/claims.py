@@ -24,7 +24,7 @@ from carnet.core.call import Ask, Claim, Target, Thread
 from carnet.core.chain.carnet import Mark
 from carnet.core.messages.mentions import leading_handles, named
 from carnet.core.people.identity import Caller, Secret
-from carnet.errors import AgentNotFound, CarnetError, InvalidRequest
+from carnet.errors import AgentNotFound, CarnetError, ConversationBusy, InvalidRequest
 from carnet.gateway.bodies import LARGE_BYTES
 from carnet.gateway.conversations.transcript import history_of, is_retryable
 from carnet.guards.target.target import permit
@@ -47,6 +47,7 @@ DIALECT: Final = "owner"  # by which the turns of conversations are known
 MOST_TITLE: Final = 80
 ENGINE: Final = "engine"  # the kind of agents that tell what their tools gave
 EVERY: Final = "*"
+_OPEN: Final = frozenset({"queued", "running", "waiting"})  # states of a turn that has not ended
 
 
 class FrontPolicy(Struct, frozen=True, kw_only=True):
@@ -172,11 +173,14 @@ class ThreadClaims:
         answer: KeptMessage,
         caller: Caller,
     ) -> NewAnswer:
-        """The same answer, tried again: in its turn while that may run again."""
+        """The same answer, tried again: in its turn while that may run again, or has not ended."""
         turn = await self._conversations.turn_of(conversation.owner, answer)
+        is_open = turn is not None and turn.state in _OPEN
         is_same = turn is None or (
-            turn.actor == caller.actor.name and (is_retryable(turn) or turn.state == "waiting")
+            turn.actor == caller.actor.name and (is_retryable(turn) or is_open)
         )
+        if is_open and not is_same:  # it would run beside the one that another token has begun
+            raise ConversationBusy
         return NewAnswer(
             owner=conversation.owner,
             conversation=conversation.id,

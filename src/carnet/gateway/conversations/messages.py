@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from carnet.core.call import Call, Thread
+from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import RELAYED, Done, Event, Extension, Failed, Usage
 from carnet.core.people.identity import Caller
 from carnet.errors import (
@@ -143,18 +144,27 @@ class MessageEndpoint:
     async def stop(self, exchange: Exchange, caller: Caller, name: str) -> None:
         """POST /conversations/{id}/stop: end the answer that is being given."""
         conversation = await self._find(caller, name)
-        answer = None
-        if conversation.answering is not None:
-            answer = await self._conversations.message(conversation, conversation.answering)
-        turn = None
-        if answer is not None:
-            turn = await self._conversations.turn_of(caller.owner, answer)
+        answer, turn = await self._going_on(conversation)
         stopped = 0
         if answer is not None and turn is not None:
             stopped = await self._journal.cancel([turn.n])
             await self._answers.settle(caller.owner, answer, is_seen=True)
         page = {"conversation_id": conversation.id, "stopped": bool(stopped)}
         await reply_json(exchange, page | {"message_id": answer.id if answer else None})
+
+    async def _going_on(
+        self, conversation: KeptConversation
+    ) -> tuple[KeptMessage | None, Turn | None]:
+        """The answer that is being given, also one that goes on by itself after an approval."""
+        owner = conversation.owner
+        if conversation.answering is not None:
+            answer = await self._conversations.message(conversation, conversation.answering)
+            return answer, answer and await self._conversations.turn_of(owner, answer)
+        for newest in await self._conversations.branch(conversation, last=None, limit=1):
+            turn = await self._conversations.turn_of(owner, newest)
+            if turn is not None and turn.state in {"running", "queued"}:
+                return newest, turn
+        return None, None
 
     async def delete(self, exchange: Exchange, caller: Caller, name: str) -> None:
         """DELETE /conversations/{id}: all of it, once nothing of it runs any more."""
