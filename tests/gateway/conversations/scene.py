@@ -77,6 +77,11 @@ async def critic(visit: carnet.Visit) -> str:
     return f"weak: {visit.text}"
 
 
+async def through(visit: carnet.Visit) -> str:
+    """Have another agent do it."""
+    return await visit.peer("keeper").ask(visit.text)
+
+
 async def chair(visit: carnet.Visit) -> str:
     """Say who should be asked."""
     return f"Let us hear @critic about {visit.text}."
@@ -91,7 +96,7 @@ def send_mail(to: str) -> str:
     "Sends a mail."
     return "sent"
 '''
-NAMES = ("recall", "slow", "broken", "flaky", "asks", "critic", "chair")
+NAMES = ("recall", "slow", "broken", "flaky", "asks", "critic", "through", "chair")
 CONFIG = (
     "".join(f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\n' for name in NAMES)
     + """
@@ -103,6 +108,10 @@ price = "0.25"
 [agents.assistant]
 kind = "engine"
 system = "Be brief."
+
+[agents.keeper]
+kind = "engine"
+tools = ["memory", "agents:send_mail"]
 
 [agents.narrow]
 kind = "engine"
@@ -128,11 +137,8 @@ model_context = ["path"]
 tool_context = ["path"]
 """
 )
-SCOPES = [
-    word
-    for scope in ("call:*", "pay", "run:read", "run:cancel", "tool:*")
-    for word in ("--scope", scope)
-]
+OF_PEOPLE = ("call:*", "pay", "run:read", "run:cancel")
+SCOPES = [word for scope in (*OF_PEOPLE, "tool:*") for word in ("--scope", scope)]
 numbers = itertools.count()
 
 
@@ -194,6 +200,12 @@ class Person:
 
     def another(self) -> "Person":
         return Person(self.home, self.model)
+
+    def as_owner(self, *scopes: str) -> None:
+        """Show a token of a person from now on, and not one of a service."""
+        self.home.carnet("people", "add", self.name)
+        words = [word for scope in (*OF_PEOPLE, *scopes) for word in ("--scope", scope)]
+        self.token = self.home.new_token(f"{self.name}-own", "--person", self.name, *words)
 
     def replies(self, *answers: Answer) -> None:
         left = list(answers)

@@ -11,6 +11,7 @@ _PATHS = "tests/core/memory/test_path.py::"
 _USED = "tests/engine/tools/test_memory.py::"
 _PAST = "tests/engine/tools/test_past.py::"
 _TYPED = "tests/cli/memory/test_memory.py::"
+_FRONT = "tests/gateway/conversations/test_messages_memory.py::"
 _KILLED = "tests/crash/points/test_loop_points.py::"
 
 ROWS = (
@@ -123,8 +124,10 @@ ROWS = (
         "With a conversation the versions that were written in it are erased, and later ones of "
         "those files are listed.",
         "R27",
-        (_KEPT + "test_what_a_conversation_wrote_is_erased_and_what_came_after_is_listed",),
-        due="the deletion of a conversation, which calls it",
+        (
+            _FRONT + "test_with_a_conversation_goes_what_agents_wrote_in_it",
+            _KEPT + "test_what_a_conversation_wrote_is_erased_and_what_came_after_is_listed",
+        ),
     ),
     Row(
         "engine:memory:conversations",

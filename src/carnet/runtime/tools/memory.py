@@ -1,7 +1,8 @@
 """The memory of the person for whom a turn runs, at the agent that runs: in this process.
 
 Law 1. Whose it is comes from the turn's caller and from nothing else. A machine has none.
-Law 2. What is written names the turn that wrote it.
+Law 2. What is written names the turn that wrote it, and the conversation that the turn is of. (Of a
+       turn that another agent has called, the run leads to it.)
 """
 
 import builtins
@@ -16,8 +17,19 @@ from carnet.ports.world.clock import Clock
 class OwnMemory:
     """What one turn may read and write."""
 
-    def __init__(self, memories: Memories, key: MemoryKey, turn: int | None, clock: Clock) -> None:
-        """`turn` is the number of its row; None where no gateway has asked."""
+    def __init__(
+        self,
+        memories: Memories,
+        key: MemoryKey,
+        turn: int | None,
+        clock: Clock,
+        conversation: str | None = None,
+    ) -> None:
+        """`turn` is the number of its row; None where no gateway has asked.
+
+        `conversation` is the one of the person that the turn answers in, by its id.
+        """
+        self._conversation = conversation
         self._memories = memories
         self._key = key
         self._turn = turn
@@ -40,7 +52,13 @@ class OwnMemory:
     async def write(self, path: str, text: str, /) -> MemoryFile:
         """Write a file; raises a CarnetError where that is refused."""
         now = self._clock.wall_us()
-        asked = MemoryWrite(path=path, data=text.encode(), now=now, turn=self._turn)
+        asked = MemoryWrite(
+            path=path,
+            data=text.encode(),
+            now=now,
+            turn=self._turn,
+            conversation=self._conversation,
+        )
         return await self._memories.write(self._key, asked)
 
 
@@ -59,7 +77,9 @@ class MemoryOfCalls:
         if person is None:
             return None
         key = MemoryKey(person, self._agent)
-        return OwnMemory(self._memories, key, call.record.n, self._clock)
+        thread = call.ask.thread
+        conversation = None if thread is None else thread.conversation
+        return OwnMemory(self._memories, key, call.record.n, self._clock, conversation)
 
 
 class MemoryOfActors:
