@@ -111,7 +111,7 @@ system = "Be brief."
 
 [agents.keeper]
 kind = "engine"
-tools = ["memory", "agents:send_mail"]
+tools = ["memory", "search_conversations", "agents:send_mail"]
 
 [agents.narrow]
 kind = "engine"
@@ -203,7 +203,8 @@ class Person:
 
     def as_owner(self, *scopes: str) -> None:
         """Show a token of a person from now on, and not one of a service."""
-        self.home.carnet("people", "add", self.name)
+        tools = [word for each in scopes if "tool:" in each for word in ("--permission", each)]
+        self.home.carnet("people", "add", self.name, *tools)
         words = [word for scope in (*OF_PEOPLE, *scopes) for word in ("--scope", scope)]
         self.token = self.home.new_token(f"{self.name}-own", "--person", self.name, *words)
 
