@@ -109,6 +109,9 @@ price = "0.25"
 kind = "engine"
 system = "Be brief."
 
+[agents.panel]
+kind = "orchestrator"
+
 [agents.keeper]
 kind = "engine"
 tools = ["memory", "search_conversations", "agents:send_mail"]
@@ -132,7 +135,7 @@ ask_before = ["send_mail"]
 
 [owner]
 agent = "echo"
-orchestrator = "chair"
+orchestrator = "panel"
 model_context = ["path"]
 tool_context = ["path"]
 """
