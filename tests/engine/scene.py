@@ -13,6 +13,7 @@ from carnet.errors import CarnetError
 from carnet.ports.engine.loop import LoopTurn
 from carnet.ports.engine.tools import HiddenSeal, LoopTool, Once, ToolUse, at_once
 from carnet.ports.memory.memory import TurnMemory
+from carnet.ports.memory.past import TurnPast
 from carnet.testing.model import ScriptedModel
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.dialects.engine_chat.request import EngineRequest
@@ -102,6 +103,7 @@ class Scene:
         resolved: dict[str, Resolution] | None = None,
         once: Once = at_once,
         memory: TurnMemory | None = None,
+        past: TurnPast | None = None,
     ) -> Done | Waiting:
         request = EngineRequest(messages=messages or (Message.user("Hi"),), correlation="req_1")
         turn = LoopTurn(
@@ -111,6 +113,7 @@ class Scene:
             resolved=resolved or {},
             once=once,
             memory=memory,
+            past=past,
         )
         loop = AgentLoop(self.model, self.tools, bounds=bounds, seal=self.seal)
         return await self.stop.run(loop(turn, self.written))

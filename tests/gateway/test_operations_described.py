@@ -233,6 +233,7 @@ QUERIES = {
     "/memory/{agent}": "full search",
     "/memory/{agent}/{path}": "version",
     "/turn/memory": "folder search",
+    "/turn/conversations": "search",
 }
 
 

@@ -54,6 +54,7 @@ from carnet.telemetry import Metrics
 from carnet.wire.dialects.dialect import Dialect, GatewayFacts
 from carnet.wire.stamps.stamp import Stamps
 
+ORCHESTRATOR: Final = "orchestrator"  # the kind of agents that ask several at once
 LOOPS_SPEAK: Final = "openai"  # the dialect in which loops elsewhere call other agents
 
 
@@ -193,7 +194,9 @@ class _Building:
         claims = ThreadClaims(kept, backend.router, policy, clock=clock, ids=ids)
         relay = build_relay(backend, self._stamps) if policy.relays else None
         journal = backend.journal
-        messages = MessageEndpoint(answering, kept, claims, answers, journal, policy, relay=relay)
+        messages = MessageEndpoint(
+            answering, kept, claims, answers, journal, policy, store.memory, relay
+        )
         readers = backend.concurrency.readers
         pages = ConversationPages(kept, policy, clock, readers=readers, words=words_of)
         return answering, [*offered(MESSAGES, messages), *offered(CONVERSATIONS, pages)]
@@ -225,11 +228,15 @@ class _Building:
 
 
 def build_relay(backend: Backend, stamps: Stamps) -> Callable[[Call], Call]:
-    """What has the mentions in an answer relayed."""
+    """What has the mentions in an answer relayed; an orchestrator names those whom it has asked."""
     dispatch, router = Dispatching(), backend.router
     dispatch.connect(backend.gate, backend.journal)
     calls = CallsOut(dispatch=dispatch, last_depth=stamps.limits.default)
-    return lambda call: with_relays(call, router, calls)
+
+    def relayed(call: Call) -> Call:
+        return call if call.target.kind == ORCHESTRATOR else with_relays(call, router, calls)
+
+    return relayed
 
 
 def front_policy(settings: Settings) -> FrontPolicy:

@@ -52,12 +52,14 @@ from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.skills.answers import check_answer
 from carnet.runtime.skills.schemas import CompiledSchemas
 from carnet.runtime.tasks.progress import ProgressWriter
+from carnet.runtime.tools.memory import PastOfCalls
 from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.fan_out.questions import SurfacedQuestions
 from carnet.runtime.visit.routing import Routing
 from carnet.runtime.webhooks.callbacks import CallbackAddresses
 from carnet.runtime.webhooks.dispatcher import Dispatcher
+from carnet.stores.conversations.words import words_of
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
 from carnet.wire.dialects import DIALECTS
@@ -251,6 +253,7 @@ def _parts(
         progress=progress_writer,
         people=store.people,
         memory=store.memory,
+        past=PastOfCalls(store.conversations, words_of),
         models=LazyModels(settings, elsewhere.client.http, elsewhere.client.ids),
         streams=streams,
         surface=SurfacedQuestions(store.questions, elsewhere.client.clock),

@@ -15,6 +15,7 @@ from carnet.errors import AddressInvalid
 TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)  # as models' interfaces have it
 WAYS: Final = ("target", "command", "mcp", "mcp_url", "agent")  # a tool has one of them
 FIND_TOOLS: Final = "find_tools"  # what the loop itself calls one
+PAST_SEARCH: Final = "search_conversations"
 MEMORY_TOOLS: Final = ("read_file", "list_files", "search_files", "write_file")
 # Words that stand for tools of ours, and the tools; named without a section. A section comes first.
 TOOL_WORDS: Final = {
@@ -22,7 +23,8 @@ TOOL_WORDS: Final = {
     "schedules": ("add_schedule", "list_schedules", "delete_schedule"),
     "hooks": ("add_hook", "list_hooks", "delete_hook"),
 }
-BUILT_IN: Final = (*TOOL_WORDS, *(name for names in TOOL_WORDS.values() for name in names))
+_OF_WORDS: Final = tuple(name for names in TOOL_WORDS.values() for name in names)
+BUILT_IN: Final = (*TOOL_WORDS, *_OF_WORDS, PAST_SEARCH)
 _SERVERS: Final = ("mcp", "mcp_url")
 OF_WAYS: Final = {  # keys that only some of them have
     "description": ("command", "agent"),

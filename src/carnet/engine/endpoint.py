@@ -32,6 +32,7 @@ from carnet.http.exchange import (
 from carnet.ports.engine.calls import AgentCalls
 from carnet.ports.engine.loop import Engine, LoopTurn
 from carnet.ports.memory.memory import TurnMemory
+from carnet.ports.memory.past import TurnPast
 from carnet.wire.dialects.dialect import Fields, Reply
 from carnet.wire.dialects.engine_chat.actor import read_actor
 from carnet.wire.dialects.engine_chat.bearer import TurnBearer, read_resolved, read_shown
@@ -65,16 +66,19 @@ class EngineEndpoint:
         calls: Callable[[Secret], AgentCalls] | None = None,
         memory: Callable[[Secret], TurnMemory] | None = None,
         own_memory: Callable[[str], TurnMemory | None] | None = None,
+        past: Callable[[Secret], TurnPast] | None = None,
     ) -> None:
         """`max_bytes` is the most that a request may have.
 
         `calls` gives what calls other agents with the bearer of a turn, `memory` the memory of
-        the person it is for; `own_memory` that of who asks without one, by name.
+        the person it is for, `past` what she has said; `own_memory` that of who asks without one,
+        by name.
         """
         self._engine = engine
         self._calls = calls
         self._memory = memory
         self._own_memory = own_memory
+        self._past = past
         self._max_bytes = max_bytes
         self._running: set[LoopStop] = set()
         self._quiet = asyncio.Event()  # nothing runs
@@ -136,6 +140,7 @@ class EngineEndpoint:
             is_final=bearer.is_final,
             calls=None if self._calls is None else self._calls(credential),
             memory=self._memory(credential) if self._memory is not None and is_person else None,
+            past=self._past(credential) if self._past is not None and is_person else None,
         )
 
     async def _stream(self, exchange: Exchange, turn: LoopTurn) -> None:

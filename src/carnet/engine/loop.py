@@ -112,6 +112,7 @@ class _LoopRun:
             client_context=turn.request.client_context or {},
             triggers=turn.triggers,
             memory=turn.memory,
+            past=turn.past,
         )
         self._tools = ToolRun(toolbox, tool_turn, self._sink)
         self._messages: list[Message] = []

@@ -54,6 +54,7 @@ from carnet.ports.engine.tools import (
     TurnTriggers,
 )
 from carnet.ports.memory.memory import TurnMemory
+from carnet.ports.memory.past import TurnPast
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.dialects.engine_chat.request import arguments_of, is_name
 from carnet.wire.dialects.engine_chat.writer import words_of
@@ -76,6 +77,7 @@ NO_TRIGGERS: Final = "Schedules and hooks are made for people, and not from here
 NO_CALLS: Final = "Other agents cannot be called from here."
 NO_HOP: Final = "Other agents cannot be called from here: this is the last hop of its chain."
 NO_MEMORY: Final = "Memory is kept for people, and this call is made for none."
+NO_PAST: Final = "Only the agent that a person has asked herself may search her conversations."
 TOO_SLOW: Final = "The tool did not answer in time."
 FAILED: Final = "The tool failed."
 CUT: Final = "\n[cut here: the output was too long]"
@@ -99,6 +101,7 @@ class ToolTurn(Struct, frozen=True, kw_only=True):
     client_context: Mapping[str, Any] = {}
     triggers: TurnTriggers | None = None
     memory: TurnMemory | None = None
+    past: TurnPast | None = None
 
     def denied(self, tool: LoopTool) -> str:
         """Why a tool may not be used, whatever it is given; empty where it may."""
@@ -108,6 +111,8 @@ class ToolTurn(Struct, frozen=True, kw_only=True):
             return NO_TRIGGERS
         if tool.needs_memory and self.memory is None:
             return NO_MEMORY
+        if tool.needs_past and self.past is None:
+            return NO_PAST
         return self._calls_denied() if tool.calls_agent else ""
 
     def _calls_denied(self) -> str:
@@ -354,6 +359,7 @@ class ToolRun:
             client_context=turn.client_context,
             triggers=turn.triggers,
             memory=turn.memory,
+            past=turn.past,
         )
 
     def _blamed(self, error: BaseException, call: ToolCall) -> ToolOutcome:

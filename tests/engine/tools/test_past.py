@@ -2,56 +2,58 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from carnet.core.messages.events import ToolCall, ToolResult
 from carnet.core.people.identity import Ceiling
-from carnet.engine.tools.past import NO_HITS, NO_PERSON, SHOWN_CONVERSATIONS, past_tool
+from carnet.engine.toolbox import NO_PAST
+from carnet.engine.tools.past import NO_HITS, PAST_TOOL, SHOWN_CONVERSATIONS
 from carnet.ports.memory.past import PastHit
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from tests.engine.scene import Scene
 
 MAY = "tool:search_conversations"
-CEILING = Ceiling(allow=frozenset({MAY}))
+ALICE = EngineActor("alice", Ceiling(allow=frozenset({MAY})))
 
 
 class Past:
-    """What two people have said."""
+    """What a person has said."""
 
     def __init__(self, count: int = 1) -> None:
-        self.asked: list[tuple[str, str]] = []
+        self.asked: list[str] = []
         self.count = count
 
-    async def search(self, person: str, words: str, /) -> Sequence[PastHit]:
-        self.asked.append((person, words))
+    async def search(self, question: str, /) -> Sequence[PastHit]:
+        self.asked.append(question)
         hit = PastHit(conversation="conv_1", title="Budget", at="2026-11-01", text="100\na month")
-        return [hit] * self.count if person == "alice" else []
+        return [hit] * self.count
 
 
-async def result(past: Past, actor: EngineActor, arguments: str = '{"query":"goal"}') -> ToolResult:
+async def result(
+    past: Past | None, actor: EngineActor = ALICE, arguments: str = '{"query":"goal"}'
+) -> ToolResult:
     call = ToolCall("c1", "search_conversations", arguments, is_own=True)
-    scene = Scene([call], ["So."], tools=[past_tool(past, MAY)])
-    await scene.run(actor=actor)
+    scene = Scene([call], ["So."], tools=[replace(PAST_TOOL, permission=MAY)])
+    await scene.run(actor=actor, past=past)
     (found,) = [event for event in scene.events if isinstance(event, ToolResult)]
     return found
 
 
 async def test_the_conversations_of_who_acts_are_searched_and_no_others() -> None:
     past = Past()
-    hers = await result(past, EngineActor("alice", CEILING))
-    assert hers.output == "2026-11-01 Budget (conv_1): 100 a month"
-    assert (await result(past, EngineActor("bob", CEILING))).output == NO_HITS
-    named = '{"query":"goal","person":"alice"}'
-    assert (await result(past, EngineActor("bob", CEILING), named)).output == NO_HITS
-    assert past.asked == [("alice", "goal"), ("bob", "goal"), ("bob", "goal")]
+    assert (await result(past)).output == "2026-11-01 Budget (conv_1): 100 a month"
+    assert (await result(Past(0), arguments='{"query":"goal","person":"bob"}')).output == NO_HITS
+    assert past.asked == ["goal"]
 
 
-async def test_a_machine_and_who_may_not_search_nothing() -> None:
+async def test_who_has_none_or_may_not_searches_nothing() -> None:
     past = Past()
-    assert (await result(past, EngineActor("service:ci", CEILING))).output == NO_PERSON
+    assert (await result(None)).output == NO_PAST
     assert (await result(past, EngineActor("alice", Ceiling(allow=frozenset())))).status == "denied"
-    assert (await result(past, EngineActor("alice", CEILING), '{"query":" "}')).status == "error"
+    assert (await result(past, arguments='{"query":" "}')).status == "error"
     assert past.asked == []
 
 
 async def test_what_is_shown_has_a_bound() -> None:
-    shown = await result(Past(100), EngineActor("alice", CEILING))
+    shown = await result(Past(100))
     assert len(shown.output.splitlines()) == SHOWN_CONVERSATIONS

@@ -80,6 +80,11 @@ async def critic(visit: carnet.Visit) -> str:
     return f"weak: {visit.text}"
 
 
+async def through(visit: carnet.Visit) -> str:
+    """Have another agent do it."""
+    return await visit.peer("keeper").ask(visit.text)
+
+
 async def chair(visit: carnet.Visit) -> str:
     """Say who should be asked."""
     return f"Let us hear @critic about {visit.text}."
@@ -94,7 +99,7 @@ def send_mail(to: str) -> str:
     "Sends a mail."
     return "sent"
 '''
-NAMES = ("recall", "slow", "broken", "flaky", "asks", "critic", "chair")
+NAMES = ("recall", "slow", "broken", "flaky", "asks", "critic", "through", "chair")
 CONFIG = (
     "".join(f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\n' for name in NAMES)
     + """
@@ -106,6 +111,13 @@ price = "0.25"
 [agents.assistant]
 kind = "engine"
 system = "Be brief."
+
+[agents.panel]
+kind = "orchestrator"
+
+[agents.keeper]
+kind = "engine"
+tools = ["memory", "search_conversations", "agents:send_mail"]
 
 [agents.narrow]
 kind = "engine"
@@ -126,16 +138,13 @@ ask_before = ["send_mail"]
 
 [owner]
 agent = "echo"
-orchestrator = "chair"
+orchestrator = "panel"
 model_context = ["path"]
 tool_context = ["path"]
 """
 )
-SCOPES = [
-    word
-    for scope in ("call:*", "pay", "run:read", "run:cancel", "tool:*")
-    for word in ("--scope", scope)
-]
+OF_PEOPLE = ("call:*", "pay", "run:read", "run:cancel")
+SCOPES = [word for scope in (*OF_PEOPLE, "tool:*") for word in ("--scope", scope)]
 numbers = itertools.count()
 
 
@@ -197,6 +206,13 @@ class Person:
 
     def another(self) -> "Person":
         return Person(self.home, self.model)
+
+    def as_owner(self, *scopes: str) -> None:
+        """Show a token of a person from now on, and not one of a service."""
+        tools = [word for each in scopes if "tool:" in each for word in ("--permission", each)]
+        self.home.carnet("people", "add", self.name, *tools)
+        words = [word for scope in (*OF_PEOPLE, *scopes) for word in ("--scope", scope)]
+        self.token = self.home.new_token(f"{self.name}-own", "--person", self.name, *words)
 
     def replies(self, *answers: Answer) -> None:
         left = list(answers)

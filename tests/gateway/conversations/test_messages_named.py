@@ -1,5 +1,6 @@
 """Handles that a message begins with, and mentions in an answer, on each store (R37)."""
 
+from carnet.testing.wait import until
 from tests.gateway.conversations.scene import Person
 
 
@@ -17,8 +18,35 @@ def test_a_handle_that_a_message_begins_with_chooses_the_agent(alice: Person) ->
 
 
 def test_several_handles_go_to_the_orchestrator(alice: Person) -> None:
-    sent = alice.say("@critic @echo a plan")
-    assert sent.text.startswith("Let us hear @critic about @critic @echo a plan.")
+    sent = alice.say("@critic, @echo@acme.example: a plan")
+    assert sent.text == "critic:\nweak: a plan\n\n@echo@acme.example:\nYou said: a plan"
+    assert sent.events[-1] == "done"
+    assert "relay" not in sent.events  # it names those whom it has asked, and mentions nobody
+    newest, _ = alice.get(f"/conversations/{sent.conversation}").json["messages"]
+    assert (newest["author"], newest["content"]) == ("panel", sent.text)
+    assert alice.ran("a plan") == 1
+    one = alice.say("@critic @nobody a plan")
+    assert one.text == "weak: @critic @nobody a plan"
+
+
+def test_what_one_of_several_asks_for_stands_beside_the_answers_of_the_others(
+    alice: Person,
+) -> None:
+    for answer, line in (
+        ({"outcome": "accepted"}, "asks:\naccepted fly"),
+        ({"outcome": "rejected", "value": "without"}, "asks was left out."),
+    ):
+        sent = alice.say("@asks @critic fly")
+        assert "critic:\nweak: fly" in sent.text
+        (asked,) = [each.data for each in sent.frames if each.event == "approval-request"]
+        assert (asked["summary"], asked["without"]) == ("May I fly?", True)
+        assert sent.end["finish_reason"] == "approval_required"
+        decided = alice.post(f"/approvals/{asked['request_id']}", answer)
+        assert decided.status == 200, decided.body
+        place = f"/conversations/{sent.conversation}"
+        until(lambda place=place: alice.get(place).json["messages"][0]["state"] == "whole")
+        newest = alice.get(place).json["messages"][0]
+        assert newest["content"] == f"{line}\n\ncritic:\nweak: fly"
 
 
 def test_a_mention_in_an_answer_is_relayed_as_a_message_of_its_own(alice: Person) -> None:

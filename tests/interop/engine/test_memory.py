@@ -35,7 +35,7 @@ retries = 0
 memory_files = 6
 
 [engine]
-tools = ["memory"]
+tools = ["memory", "search_conversations"]
 """
 SCOPES = ("call:*", "pay", "run:read", "memory:read", "memory:write")
 numbers = itertools.count()
@@ -225,3 +225,19 @@ def test_what_the_bounds_do_not_allow_is_refused(owner: Owner) -> None:
     nobody = owner.send("PUT", "/memory/nobody/a.md", {"content": "x"})
     assert (nobody.status, nobody.code) == (404, "agent_not_found")
     assert owner.send("GET", "/memory/nobody").code == "agent_not_found"
+
+
+def test_what_was_said_before_is_searched_if_its_person_allows_it(owner: Owner) -> None:
+    may = "tool:search_conversations"
+    name = f"{owner.name}-said"
+    owner.home.carnet("people", "add", name, "--permission", may)
+    words = [word for scope in (*SCOPES, may) for word in ("--scope", scope)]
+    token = owner.home.new_token(f"t-{name}", "--person", name, *words)
+    owner.replies(streamed("Noted."))
+    assert owner.send("POST", "/message", {"content": "a budget for apples"}, token).status == 200
+    uses(owner, "search_conversations", query="apples")
+    assert owner.send("POST", "/message", {"content": "how much?"}, token).status == 200
+    assert "a budget for apples" in owner.shown()
+    uses(owner, "search_conversations", query="apples")
+    assert owner.send("POST", "/message", {"content": "how much?"}).status == 200  # she has not
+    assert "apples" not in owner.shown()

@@ -11,6 +11,8 @@ _PATHS = "tests/core/memory/test_path.py::"
 _USED = "tests/engine/tools/test_memory.py::"
 _PAST = "tests/engine/tools/test_past.py::"
 _TYPED = "tests/cli/memory/test_memory.py::"
+_FRONT = "tests/gateway/conversations/test_messages_memory.py::"
+_SAID = "tests/gateway/conversations/test_messages_past.py::"
 _KILLED = "tests/crash/points/test_loop_points.py::"
 
 ROWS = (
@@ -123,14 +125,20 @@ ROWS = (
         "With a conversation the versions that were written in it are erased, and later ones of "
         "those files are listed.",
         "R27",
-        (_KEPT + "test_what_a_conversation_wrote_is_erased_and_what_came_after_is_listed",),
-        due="the deletion of a conversation, which calls it",
+        (
+            _FRONT + "test_with_a_conversation_goes_what_agents_wrote_in_it",
+            _KEPT + "test_what_a_conversation_wrote_is_erased_and_what_came_after_is_listed",
+        ),
     ),
     Row(
         "engine:memory:conversations",
         "A model searches what was said before, if the owner allows it.",
         "002 decision D152; R46",
-        (_PAST + "test_the_conversations_of_who_acts_are_searched_and_no_others",),
-        due="conversations of people, which the gateway keeps",
+        (
+            _SAID + "test_an_agent_finds_what_its_own_person_has_said_before",
+            _SAID + "test_nobody_else_finds_it_and_only_who_is_asked_by_her_searches",
+            _TOOLS + "test_what_was_said_before_is_searched_if_its_person_allows_it",
+            _PAST + "test_the_conversations_of_who_acts_are_searched_and_no_others",
+        ),
     ),
 )

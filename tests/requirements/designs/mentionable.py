@@ -17,6 +17,7 @@ _LOOPS = "tests/runtime/agents/test_engine.py::"
 _CALLS = "tests/interop/engine/test_calls.py::"
 _FAN_OUT = "tests/interop/composition/test_fan_out.py::"
 _BRANCHES = "tests/runtime/visit/fan_out/test_fan_out.py::"
+_FRONT = "tests/gateway/conversations/test_messages_named.py::"
 _ORCHESTRATOR = "tests/interop/composition/test_orchestrator.py::"
 _SURFACED = (
     _ORCHESTRATOR + "test_what_one_asks_for_is_asked_and_answered_while_the_others_go_on",
@@ -220,7 +221,11 @@ ROWS = (
         "mentionable:orchestrator:handles",
         "An orchestrator asks those whom the user names first, or whom its operator listed.",
         "003 fan-out pattern, R38",
-        (_ORCHESTRATOR + "test_answers_are_listed_in_order_or_given_to_the_agent_that_joins_them",),
+        (
+            _ORCHESTRATOR
+            + "test_answers_are_listed_in_order_or_given_to_the_agent_that_joins_them",
+            _FRONT + "test_several_handles_go_to_the_orchestrator",
+        ),
     ),
     Row(
         "mentionable:orchestrator:enough",
@@ -239,7 +244,10 @@ ROWS = (
         "The answers of the others are shown beside the question, and to go on without whoever "
         "asks is one of its answers.",
         "R38",
-        _WITHOUT,
+        (
+            *_WITHOUT,
+            _FRONT + "test_what_one_of_several_asks_for_stands_beside_the_answers_of_the_others",
+        ),
     ),
     Row(
         "mentionable:orchestrator:cancelled",

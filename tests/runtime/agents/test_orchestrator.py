@@ -10,14 +10,14 @@ from carnet.runtime.visit.fan_out.branch import BranchAnswer
 
 def test_the_handles_that_a_message_begins_with_are_asked_the_rest() -> None:
     before = [Message.user("hello"), Message.assistant("yes?")]
-    text = " @a@x.example,  acct:b@y.example: agent://z.example @a@x.example find  @c@x.example"
+    text = " @a@x.example,  acct:b@y.example: @d agent://z.example @a@x.example find  @c@x.example"
     picture = Link("https://x.example/a.png")
     agents, messages = addressed([*before, Message("user", (picture, text))])
-    assert agents == ("@a@x.example", "@b@y.example", "agent://z.example")
+    assert agents == ("@a@x.example", "@b@y.example", "d", "agent://z.example")
     assert messages == [*before, Message("user", (picture, "find  @c@x.example"))]
 
 
-@pytest.mark.parametrize("text", ["", "find it", "@a find it", "@a@localhost x", "@a@x.example "])
+@pytest.mark.parametrize("text", ["", "find it", "@a", "@a@localhost x", "@a@x.example "])
 def test_without_a_handle_or_a_question_nobody_is_asked(text: str) -> None:
     with pytest.raises(InvalidRequest):
         addressed([Message.user(text)])

@@ -38,11 +38,17 @@ class Scene:
         key: MemoryKey | None = None,
         *,
         turn: int | None = None,
+        conversation: str | None = None,
         expected: int | None = None,
     ) -> MemoryFile:
         self._now += 1
         asked = MemoryWrite(
-            path=path, data=text.encode(), now=self._now, turn=turn, expected=expected
+            path=path,
+            data=text.encode(),
+            now=self._now,
+            turn=turn,
+            conversation=conversation,
+            expected=expected,
         )
         return await self.memory.write(key or self.alice, asked)
 
@@ -187,55 +193,56 @@ async def test_the_oldest_versions_are_forgotten(scene: Scene) -> None:
 async def test_a_version_says_which_turn_and_conversation_wrote_it(
     scene: Scene, place: Place
 ) -> None:
-    turn = await written_turn(scene, place, "r1", conversation=7)
-    await scene.write("a.md", "by the agent", turn=turn)
+    turn = await written_turn(scene, place, "r1")
+    keep_conversation(place, 7, scene.alice)
+    await scene.write("a.md", "by the agent", turn=turn, conversation="conversation-7")
     (version,) = await scene.memory.versions(scene.alice, "a.md")
     assert (version.writer, version.conversation) == ("agent", "conversation-7")
     assert (version.run, version.turn) == ("r1", "r1.t0.echo")
+    keep_conversation(place, 8, scene.bob)
+    await scene.write("a.md", "in whose?", turn=turn, conversation="conversation-8")
+    newest, *_ = await scene.memory.versions(scene.alice, "a.md")
+    assert newest.conversation is None  # it is not hers
 
 
-async def written_turn(
-    scene: Scene, place: Place, name: str, *, conversation: int, parent: int | None = None
-) -> int:
-    """A turn of a conversation; the number of its row."""
+async def written_turn(scene: Scene, place: Place, name: str) -> int:
+    """A turn; the number of its row."""
     await scene.store.turns.claim(a_claim(name))
     ((n,),) = place.rows("SELECT t.n FROM turn t JOIN run r ON r.n = t.run WHERE r.id = ?", name)
-    if parent is None:
-        place.rows(
-            "INSERT INTO conversation (n, id, person, agent, created, updated)"
-            " VALUES (?, ?, ?, 'assistant', 1, 1)",
-            *(conversation, f"conversation-{conversation}", scene.alice.person),
-        )
-        place.rows("UPDATE turn SET conversation = ? WHERE n = ?", conversation, n)
-    else:
-        place.rows("UPDATE turn SET parent_n = ? WHERE n = ?", parent, n)
     return int(n)
+
+
+def keep_conversation(place: Place, n: int, key: MemoryKey) -> str:
+    """A conversation of a person; its id."""
+    place.rows(
+        "INSERT INTO conversation (n, id, owner, agent, cause, created, updated)"
+        " VALUES (?, ?, ?, 'assistant', 'message', 1, 1)",
+        *(n, f"conversation-{n}", f"person:{key.person}"),
+    )
+    return f"conversation-{n}"
 
 
 async def test_what_a_conversation_wrote_is_erased_and_what_came_after_is_listed(
     scene: Scene, place: Place
 ) -> None:
     """R27: also what an agent wrote that was called in it, and what was brought back of it."""
-    turn = await written_turn(scene, place, "r1", conversation=7)
-    below = await written_turn(scene, place, "r2", conversation=7, parent=turn)
-    other = await written_turn(scene, place, "r3", conversation=8)
+    turn = await written_turn(scene, place, "r1")
+    below = await written_turn(scene, place, "r2")  # of an agent that was called in it
+    one = keep_conversation(place, 7, scene.alice)
+    other = keep_conversation(place, 8, scene.alice)
     await scene.write("a.md", "before")
-    await scene.write("a.md", "canary", turn=turn)
-    await scene.write("a.md", "after", turn=other)
+    await scene.write("a.md", "canary", turn=turn, conversation=one)
+    await scene.write("a.md", "after", conversation=other)
     await scene.write("b.md", "canary", turn=below)
-    await scene.write("c.md", "canary", turn=turn)
+    await scene.write("c.md", "canary", turn=turn, conversation=one)
     await scene.write("c.md", "mine")
     await scene.memory.undo(scene.alice, "c.md", NOW)
-    await scene.write("d.md", "of another", turn=other)
-    await scene.store.turns.claim(a_claim("r4"))
-    ((loose,),) = place.rows("SELECT t.n FROM turn t JOIN run r ON r.n = t.run WHERE r.id = 'r4'")
-    await scene.write("e.md", "canary", turn=loose)
-    erased = await scene.memory.erase(scene.alice.person, 7, NOW, [turn, below, loose])
+    await scene.write("d.md", "of another", conversation=other)
+    erased = await scene.memory.erase(scene.alice.person, 7, NOW, [turn, below])
     assert list(erased) == [
         ErasedFile(agent=AGENT, path="a.md", erased=(2,), later=(3,)),
         ErasedFile(agent=AGENT, path="b.md", erased=(1,), later=()),
         ErasedFile(agent=AGENT, path="c.md", erased=(1, 3), later=(2,)),
-        ErasedFile(agent=AGENT, path="e.md", erased=(1,), later=()),
     ]
     texts = {file.path: file.text for file in await scene.memory.texts(scene.alice)}
     del texts["AGENT.md"]

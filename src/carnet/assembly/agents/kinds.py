@@ -21,7 +21,7 @@ from carnet.config import AgentSettings, SecretRef, Settings, resolve_secret
 from carnet.config.dialogue.orchestrator import LIST
 from carnet.config.engine import read_system
 from carnet.config.file import NEEDS
-from carnet.core.call import Agent, Ask
+from carnet.core.call import Agent, Ask, Call
 from carnet.core.money.amount import MICROS
 from carnet.core.people.address import local_name
 from carnet.core.people.identity import CHAT, Caller, Secret, Skill
@@ -32,6 +32,7 @@ from carnet.ports.engine.loop import Engine
 from carnet.ports.engine.model import LanguageModel
 from carnet.ports.engine.tools import TurnTriggers
 from carnet.ports.memory.memory import Memories
+from carnet.ports.memory.past import TurnPast
 from carnet.ports.trust.people import People
 from carnet.ports.trust.schemas import Schemas
 from carnet.runtime.agents.engine import Belongings, EngineAgent
@@ -68,6 +69,7 @@ class Parts(Struct, frozen=True, kw_only=True, eq=False):
     people: People | None = None  # whose names an agent loop is given
     triggers: Callable[[Caller], TurnTriggers | None] = lambda _: None  # theirs, for its tools
     memory: Memories | None = None  # what it keeps for them
+    past: Callable[[Call], TurnPast | None] = lambda _: None  # what they have said before
     streams: OpenStreams  # of loops elsewhere, that are being asked
     models: Mapping[str, LanguageModel] = {}  # that our own may ask
     surface: SurfacedQuestions | None = None  # for what is asked while turns run
@@ -261,10 +263,11 @@ def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
 
 def _belongings(parts: Parts, name: str) -> Belongings:
     """What people have here that an agent loop reaches."""
+    found = Belongings(people=parts.people, triggers=parts.triggers, past=parts.past)
     if parts.memory is None:
-        return Belongings(people=parts.people, triggers=parts.triggers)
+        return found
     memory = MemoryOfCalls(parts.memory, name, parts.elsewhere.client.clock)
-    return Belongings(people=parts.people, triggers=parts.triggers, memory=memory)
+    return replace(found, memory=memory)
 
 
 KINDS: Final[Mapping[str, Kind]] = {

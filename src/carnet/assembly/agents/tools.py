@@ -17,9 +17,10 @@ from msgspec.structs import replace
 
 from carnet.assembly.agents.functions import load
 from carnet.config import Settings, ToolSettings, resolve_secret
-from carnet.config.tools import MEMORY_TOOLS, TOOL_WORDS
+from carnet.config.tools import MEMORY_TOOLS, PAST_SEARCH, TOOL_WORDS
 from carnet.core.messages.parameters import Tool
 from carnet.engine.tools.memory import memory_tool
+from carnet.engine.tools.past import PAST_TOOL
 from carnet.engine.tools.triggers import TRIGGER_TOOLS
 from carnet.errors import ConfigInvalid
 from carnet.ports.engine.tools import DEFAULT_SECONDS, LoopTool, ToolSource, ToolUse
@@ -108,13 +109,18 @@ def _built(parts: ToolParts, name: str, key: str) -> LoopTool | ToolSource:
     if ":" in name:
         return _asked(parts, LoopTool(**_function(parts, name, key)))
     tool = parts.settings.tools.get(name)
-    if tool is None and name in TRIGGER_TOOLS:
-        return _asked(parts, TRIGGER_TOOLS[name])
-    if tool is None and name in MEMORY_TOOLS:
-        return _asked(parts, memory_tool(name, parts.settings.engine.memory_approval))
+    if tool is None and (own := _own(parts, name)) is not None:
+        return _asked(parts, own)
     if tool is None:  # read again: what names it needs a restart, and it does not
         raise ConfigInvalid(key=key, reason=f"'{name}' is none of [tools] any more")
     return BUILDERS[tool.way](parts, name, tool)
+
+
+def _own(parts: ToolParts, name: str) -> LoopTool | None:
+    """A tool of ours, which has no section."""
+    if name in MEMORY_TOOLS:
+        return memory_tool(name, parts.settings.engine.memory_approval)
+    return PAST_TOOL if name == PAST_SEARCH else TRIGGER_TOOLS.get(name)
 
 
 def _asked(parts: ToolParts, tool: LoopTool) -> LoopTool:

@@ -15,7 +15,7 @@ from carnet.ports.engine.loop import Engine
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import HttpClient
 from carnet.runtime.tools.bearer_calls import BearerCalls
-from carnet.runtime.tools.bearer_memory import BearerMemory
+from carnet.runtime.tools.bearer_memory import BearerMemory, BearerPast
 from carnet.runtime.tools.memory import MemoryOfActors
 from carnet.stores.open import Store
 
@@ -48,6 +48,7 @@ def build_engine(
         calls=lambda bearer: BearerCalls(http, at, bearer),
         memory=lambda bearer: BearerMemory(http, at, bearer),
         own_memory=_own_memory(settings, store, clock),
+        past=lambda bearer: BearerPast(http, at, bearer),
     )
     verify = BearerVerifier(
         TurnBearers(store.keys, clock, store.look_again, domain=settings.gateway.domain),

@@ -98,14 +98,15 @@ class ThreadClaims:
         if sent.agent is not None:
             return sent.agent
         handles, _ = leading_handles(sent.content)
-        if len(handles) > 1:
+        known = [self._known(named(each)) for each in handles]
+        if len(known) > 1 and None not in known[:2]:
             if self._policy.orchestrator is None:
                 raise InvalidRequest(
                     "content", "names several agents, and [owner] orchestrator names nobody for it"
                 )
             return self._policy.orchestrator
-        if handles and (handle := self._known(named(handles[0]))) is not None:
-            return handle
+        if known and known[0] is not None:
+            return known[0]
         if before is not None:
             return before.agent
         if self._policy.agent is None:

@@ -7,14 +7,14 @@ Law 3. She speaks with her own rights: the gate judges each of her messages as a
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
 from carnet.core.call import Call, Thread
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import RELAYED, Done, Event, Extension, Failed, Usage
-from carnet.core.people.identity import Caller
+from carnet.core.people.identity import Caller, person_of
 from carnet.errors import (
     BY_CODE,
     CarnetError,
@@ -36,6 +36,7 @@ from carnet.ports.calls.conversations import (
     KeptConversation,
     KeptMessage,
 )
+from carnet.ports.memory.memory import ErasedFile, Memories
 from carnet.wire.dialects.dialect import GatewayFacts
 from carnet.wire.dialects.engine_chat.client_request import SentMessage, read_sent
 from carnet.wire.dialects.engine_chat.client_stream import ClientWriter, thread_fields
@@ -46,14 +47,6 @@ MOST_BYTES: Final = 4_096  # of a body that says which message is meant
 CONVERSATION: Final = "x-conversation-id"
 LOOKED_BACK: Final = 16  # messages, for the last answer
 OPEN: Final = frozenset({"running", "queued", "waiting"})
-
-
-Erase = Callable[[KeptConversation], Awaitable[Sequence[Any]]]
-
-
-async def nothing_kept(_: KeptConversation, /) -> Sequence[Any]:
-    """Where agents keep nothing of conversations."""
-    return ()
 
 
 class OwnerForm:
@@ -77,16 +70,16 @@ class MessageEndpoint:
         answers: Answers,
         journal: Journal,
         policy: FrontPolicy,
-        erase: Erase = nothing_kept,
+        memories: Memories,
         relay: Callable[[Call], Call] | None = None,
     ) -> None:
         """`answering` has the calls admitted and answered; `journal` stops them.
 
-        `erase` removes what agents have kept of a conversation elsewhere, and tells what it was;
-        `relay` has those asked whom an answer mentions.
+        `memories` are what agents have kept of conversations; `relay` has those asked whom an
+        answer mentions.
         """
         self._relay = relay
-        self._erase = erase
+        self._memories = memories
         self._answering = answering
         self._conversations = conversations
         self._claims = claims
@@ -159,7 +152,8 @@ class MessageEndpoint:
         owner = conversation.owner
         if conversation.answering is not None:
             answer = await self._conversations.message(conversation, conversation.answering)
-            return answer, answer and await self._conversations.turn_of(owner, answer)
+            if answer is not None:
+                return answer, await self._conversations.turn_of(owner, answer)
         for newest in await self._conversations.branch(conversation, last=None, limit=1):
             turn = await self._conversations.turn_of(owner, newest)
             if turn is not None and turn.state in {"running", "queued"}:
@@ -175,9 +169,19 @@ class MessageEndpoint:
             await self._journal.cancel(open_turns)
             if any(state in OPEN for _, state in await deletion.turns(conversation)):
                 raise ConversationBusy
-        erased = await self._erase(conversation)
+        erased = await self._erase(conversation, [n for n, _ in await deletion.turns(conversation)])
         await deletion.delete(conversation, self._claims.now())
-        await reply_json(exchange, {"deleted": conversation.id, "memory": erased})
+        pages = [{"agent": each.agent, "path": each.path, "later": each.later} for each in erased]
+        await reply_json(exchange, {"deleted": conversation.id, "memory": pages})
+
+    async def _erase(
+        self, conversation: KeptConversation, turns: Sequence[int]
+    ) -> Sequence[ErasedFile]:
+        """Leave nothing of what agents wrote in it for its person; those files."""
+        person = person_of(conversation.owner)
+        if person is None:
+            return ()
+        return await self._memories.erase(person, conversation.n, self._claims.now(), turns)
 
     # ------------------------------------------------------------------ which
 

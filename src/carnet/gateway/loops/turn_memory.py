@@ -3,8 +3,14 @@
 Law 1. Whose memory it is and which agent's comes from the turn. There is no argument for either.
 Law 2. The bearer is good while its stream is open (see `turn_calls`), and for what the caller of
        the turn may: `memory:read`, `memory:write`.
-Law 3. Whether somebody has to approve a write is for the loop to ask; ours does.
+Law 3. What was said before is searched for who may `tool:search_conversations`, in the turns that
+       `runtime.tools.memory.PastOfCalls` says.
+Law 4. Whether somebody has to approve a write is for the loop to ask; ours does.
 """
+
+from typing import Final
+
+from msgspec import to_builtins
 
 from carnet.core.memory.path import parse_folder, parse_path
 from carnet.errors import MemoryFileNotFound, PermissionMissing, PersonRequired, TokenInvalid
@@ -12,9 +18,11 @@ from carnet.gateway.loops.turn_calls import shown_bearer
 from carnet.gateway.people.memory import file_page, read_content
 from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.http.exchange import Exchange, Row, reply_json
-from carnet.ports.engine.loop import OpenLoops
+from carnet.ports.engine.loop import LoopTurn, OpenLoops
 from carnet.ports.memory.memory import TurnMemory
 from carnet.wire.grammar.query import read_query, read_word
+
+SEARCHES: Final = "tool:search_conversations"
 
 
 class TurnMemoryPages:
@@ -52,7 +60,22 @@ class TurnMemoryPages:
         file = await memory.write(path, asked.content)
         await reply_json(exchange, file_page(file))
 
+    async def search(self, exchange: Exchange) -> None:
+        """GET /turn/conversations: those of the person that hold some words."""
+        turn = await self._turn(exchange, SEARCHES)
+        if turn.past is None:
+            raise PermissionMissing(permission=SEARCHES)
+        words = read_word(read_query(exchange.query.decode("latin-1")), "search")
+        found = [] if words is None else await turn.past.search(words)
+        await reply_json(exchange, {"conversations": [to_builtins(each) for each in found]})
+
     async def _memory(self, exchange: Exchange, permission: str) -> TurnMemory:
+        turn = await self._turn(exchange, permission)
+        if turn.memory is None:
+            raise PersonRequired
+        return turn.memory
+
+    async def _turn(self, exchange: Exchange, permission: str) -> LoopTurn:
         shown = shown_bearer(exchange.headers)
         if shown is None:
             raise TokenInvalid("no bearer of a turn is shown")
@@ -62,9 +85,7 @@ class TurnMemoryPages:
             raise TokenInvalid("the turn of this bearer has ended")
         if not turn.actor.may(permission):
             raise PermissionMissing(permission=permission)
-        if turn.memory is None:
-            raise PersonRequired
-        return turn.memory
+        return turn
 
 
 ROUTES = (
@@ -92,6 +113,15 @@ ROUTES = (
         auth="gate",
         summary="For an agent loop, with the bearer of its turn: write a file",
         body="MemoryContent",
+        answer="Page",
+    ),
+    Row(
+        method="GET",
+        path="/turn/conversations",
+        endpoint=TurnMemoryPages.search,
+        auth="gate",
+        summary="For an agent loop, with the bearer of its turn: conversations with some words",
+        query=("search",),
         answer="Page",
     ),
 )

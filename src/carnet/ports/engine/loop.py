@@ -15,6 +15,7 @@ from carnet.core.messages.output import Sink
 from carnet.ports.engine.calls import AgentCalls
 from carnet.ports.engine.tools import Once, TurnTriggers, at_once
 from carnet.ports.memory.memory import TurnMemory
+from carnet.ports.memory.past import TurnPast
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.dialects.engine_chat.request import EngineRequest
 
@@ -32,6 +33,7 @@ class LoopTurn(Struct, frozen=True, kw_only=True):
     triggers: TurnTriggers | None = None  # of the person, where she can have any from here
     is_final: bool = False  # the last hop of its chain: it answers, and calls nobody
     memory: TurnMemory | None = None  # of the person it acts for; None where that is a machine
+    past: TurnPast | None = None  # what she has said before; None where it may not be searched
 
 
 class OpenLoops(Protocol):

@@ -16,6 +16,7 @@ from msgspec import Struct
 from carnet.core.messages.parameters import Tool
 from carnet.ports.engine.calls import AgentCalls
 from carnet.ports.memory.memory import TurnMemory
+from carnet.ports.memory.past import TurnPast
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 
 Approval = Literal["never", "always", "write"]
@@ -62,6 +63,7 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     client_context: Mapping[str, Any] = {}  # what tools are given of what her client says
     triggers: TurnTriggers | None = None  # hers; None where there can be none
     memory: TurnMemory | None = None  # of whom it is used for, for a tool that needs it
+    past: TurnPast | None = None  # what that one has said before
 
 
 class UseTool(Protocol):
@@ -86,6 +88,7 @@ class LoopTool(Struct, frozen=True, kw_only=True, eq=False):
     calls_agent: bool = False  # it asks another agent: not where no hop is left
     needs_triggers: bool = False  # it makes or shows schedules and hooks
     needs_memory: bool = False  # that of a person: not where a machine calls
+    needs_past: bool = False  # her conversations: not where another agent calls either
     preview: UseTool | None = None  # what would come of a use, as text for whoever approves it
 
     @property

@@ -1,6 +1,6 @@
 """What was said before, as an agent may look for it: a small part of a store of conversations.
 
-Law 1. Only the conversations of the person who is named are looked through.
+Law 1. Only the conversations of the person whom the turn is for are looked through.
 Law 2. What it costs has a bound, whatever the words: of much that was said not all is found.
 """
 
@@ -19,8 +19,8 @@ class PastHit(Struct, frozen=True, kw_only=True):
     text: str = ""  # a part of what was said, where it is known
 
 
-class PastConversations(Protocol):
-    """The conversations of everybody, by whose they are."""
+class TurnPast(Protocol):
+    """The conversations of the person whom a turn is for."""
 
-    async def search(self, person: str, words: str, /) -> Sequence[PastHit]:
-        """Those of a person, by her name, that hold all words; the newest first."""
+    async def search(self, question: str, /) -> Sequence[PastHit]:
+        """Those of hers that hold all words; the newest first."""

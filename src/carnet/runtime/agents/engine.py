@@ -30,6 +30,7 @@ from carnet.ports.calls.steps import Steps
 from carnet.ports.engine.loop import Engine, LoopTurn
 from carnet.ports.engine.tools import TurnTriggers
 from carnet.ports.memory.memory import TurnMemory
+from carnet.ports.memory.past import TurnPast
 from carnet.ports.trust.people import People
 from carnet.runtime.chain.call_chain import CHAIN
 from carnet.runtime.visit.loop_visit import CallsOut, LoopVisit
@@ -54,6 +55,7 @@ class Belongings(Struct, frozen=True, kw_only=True, eq=False):
     people: People | None = None  # their names
     triggers: Callable[[Caller], TurnTriggers | None] = lambda _: None  # schedules and hooks
     memory: Callable[[Call], TurnMemory | None] = lambda _: None  # what the agent keeps for them
+    past: Callable[[Call], TurnPast | None] = lambda _: None  # what they have said before
 
 
 NOTHING: Final = Belongings()
@@ -105,6 +107,7 @@ class EngineAgent:
             triggers=theirs.triggers(call.caller),
             is_final=visit.is_final,
             memory=theirs.memory(call),
+            past=theirs.past(call),
         )
         before = CHAIN.set(visit)
         try:

@@ -1,8 +1,8 @@
 """Several agents asked at once, and one reply made of their answers (R38).
 
 Law 1. Who is asked stands in the configuration, or at the beginning of what the caller says, as
-       handles: `@scheduler@bots.example @docs@bots.example find a free Tuesday`. There are at most
-       `MOST_BRANCHES` of them, and each is a call of the turn like any other.
+       handles: `@scheduler @docs@bots.example find a free Tuesday`; one without a domain is of this
+       gateway. There are at most `MOST_BRANCHES`, and each is a call of the turn like any other.
 Law 2. The answers stand in the order of the list, each behind its address: they are the reply, or
        what the agent is asked that joins them, whose answer is the reply then. To a model they are
        framed as what others have said: none of them gives it instructions.
@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from carnet.core.messages.events import Event, Message, Text
+from carnet.core.messages.mentions import leading_handles, named
 from carnet.core.people.address import is_agent_uri, is_handle, parse_agent_uri, parse_handle
 from carnet.errors import AddressInvalid, Declined, InvalidRequest
 from carnet.guards.target.injection import untrusted
@@ -104,7 +105,7 @@ def addressed(messages: Sequence[Message]) -> tuple[tuple[str, ...], list[Messag
             raise InvalidRequest("messages", f"names more than {MOST_BRANCHES} agents")
         rest = after[0] if after else ""
     if not found or place is None:
-        reason = "begins with no handle; name the agents first: '@name@domain @other@domain ...'"
+        reason = "begins with no handle; name the agents first: '@name @other@domain ...'"
         raise InvalidRequest("messages", reason)
     if not rest:
         raise InvalidRequest("messages", "says nothing after the handles")
@@ -117,6 +118,8 @@ def _handle(word: str) -> str | None:
         if is_agent_uri(word):
             parse_agent_uri(word)
             return word
+        if "@" not in word[1:] and leading_handles(word) == ((word,), ""):
+            return named(word)
         return str(parse_handle(word)) if is_handle(word) else None
     except AddressInvalid:
         return None

@@ -28,8 +28,6 @@ from carnet.wire.grammar.times import when
 AT_A_TIME: Final = 20  # answers whose turns give way together
 KEPT: Final = frozenset({"receipt"})  # a receipt is a proof, and holds no words
 
-_WRITTEN_OVER: Final = "PRAGMA secure_delete = ON"  # also where a page is given free
-_AS_BEFORE: Final = "PRAGMA secure_delete = FAST"
 _CUT_LOG: Final = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 _GONE: Final = (
@@ -165,10 +163,6 @@ class ConversationDeletion:
         return statements
 
     async def _transact(self, statements: Sequence[Statement]) -> None:
-        """Run them; on SQLite what they delete is written over at once."""
+        """Run them; the log is cut after that."""
         self._is_due = True
-        if self._database.is_shared:
-            await self._database.transact(statements)
-            return
-        over: list[Statement] = [(_WRITTEN_OVER, ())]
-        await self._database.transact([*over, *statements, (_AS_BEFORE, ())])
+        await self._database.transact(statements)

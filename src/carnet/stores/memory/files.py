@@ -14,6 +14,7 @@ from typing import Final
 
 from carnet.core.memory.path import AGENT_FILE, above, folded
 from carnet.core.memory.text import LineHit, find_lines
+from carnet.core.people.identity import owner_of
 from carnet.errors import InvalidRequest, MemoryChanged, MemoryFull, PersonNotFound
 from carnet.faults import point
 from carnet.ports.memory.memory import (
@@ -106,7 +107,15 @@ class StoredMemory:
         taken = [low, *[folded(folder) for folder in above(path)]]
         add = (*whose, path, low, key.person, *whose, bounds.files)
         write = (
-            *(asked.data, size, asked.conversation, asked.turn, asked.turn, asked.now, origin),
+            *(
+                asked.data,
+                size,
+                asked.conversation,
+                owner_of(key.person, ""),
+                asked.turn,
+                asked.now,
+            ),
+            origin,
             *(*whose, path),
             *(key.person, int(origin is not None), asked.data),
             *(int(asked.expected is None), asked.expected or 0, bounds.bytes - size),
@@ -205,7 +214,7 @@ class StoredMemory:
         asked = (conversation, conversation, person, conversation)
         rows = await self._database.fetch(sql.WRITTEN_IN, asked)
         point("memory.begin")
-        await self._database.transact(self.erasing(person, conversation, now))
+        await self._database.transact(self._erasing(person, conversation, now))
         point("memory.kept")
         files: dict[tuple[str, str], tuple[builtins.list[int], builtins.list[int]]] = {}
         for agent, path, version, is_of_it in rows:
@@ -219,8 +228,7 @@ class StoredMemory:
             for (agent, path), (erased, later) in files.items()
         ]
 
-    def erasing(self, person: int, conversation: int, now: int) -> builtins.list[Statement]:
-        """What erases them, for whoever deletes the conversation in the same transaction."""
+    def _erasing(self, person: int, conversation: int, now: int) -> builtins.list[Statement]:
         erase = (sql.ERASE, (now, person, conversation, conversation))
         return [self._locked(person), erase, *self._emptied(person)]
 

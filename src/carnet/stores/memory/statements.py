@@ -49,14 +49,7 @@ ADD: Final = (
     f" AND NOT EXISTS (SELECT 1 FROM memory m WHERE {_OF} AND (m.folded IN ({{}})"
     " OR substr(m.folded, 1, ?) = ?)) ON CONFLICT DO NOTHING"
 )
-# A turn that was called by another belongs to the conversation that the first of them is of.
-_CONVERSATION: Final = (
-    "COALESCE((SELECT c.n FROM conversation c WHERE c.id = ?),"
-    " (WITH RECURSIVE up (parent_n, conversation) AS"
-    " (SELECT t.parent_n, t.conversation FROM turn t WHERE t.n = ? UNION"
-    " SELECT t.parent_n, t.conversation FROM turn t JOIN up u ON t.n = u.parent_n)"
-    " SELECT MAX(conversation) FROM up))"
-)
+_CONVERSATION: Final = "(SELECT c.n FROM conversation c WHERE c.id = ? AND c.owner = ?)"
 _OTHERS: Final = (
     "(SELECT COALESCE(CAST(SUM(o.size) AS BIGINT), 0) FROM memory f"
     " JOIN memory_version o ON o.memory = f.n AND o.version = (SELECT MAX(s.version)"

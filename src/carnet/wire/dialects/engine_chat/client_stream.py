@@ -183,6 +183,7 @@ def _asked(asked: Interrupt) -> bytes:
         "currency": asked.currency,
         "url": asked.url,
         "options": list(asked.options) or None,
+        "without": asked.without or None,  # "go on without" is one of its answers
         "expires_at": asked.expires_at,
     }
     shown = {"request_id", "tool_name", "summary", "kind"}
