@@ -21,6 +21,24 @@ def front(
             yield gateway, model
 
 
+@pytest.fixture(scope="session", params=STORES)
+def held(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[tuple[Organisation, Model]]:
+    """One whose streams stay open at a question."""
+    folder = tmp_path_factory.mktemp("held")
+    with Model().serving() as model, shared_with_others():
+        config = CONFIG.replace("{url}", model.url) + "hold_approvals = 600\n"
+        with served_on(request, folder, config, agents=AGENTS) as gateway:
+            yield gateway, model
+
+
+@pytest.fixture
+def carol(held: tuple[Organisation, Model]) -> Person:
+    """Somebody there."""
+    return Person(*held, "carol")
+
+
 @pytest.fixture
 def alice(front: tuple[Organisation, Model]) -> Iterator[Person]:
     gateway, model = front
