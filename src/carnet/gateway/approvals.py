@@ -158,8 +158,8 @@ class Approvals:
             await self._give_back(used, entry)  # it was agreed to before, by somebody
         if decision.remember is not None:
             await self._decisions.remember(entry, ceiling)
-        said = {} if decision.decision is None else {"decision": decision.decision}
-        await reply_json(exchange, self._page(answered) | {"request_id": name} | said)
+        words = {} if decision.decision is None else {"decision": decision.decision}
+        await reply_json(exchange, self._page(answered) | {"request_id": name} | words)
 
     async def _check_resolver(self, caller: Caller, entry: InboxEntry) -> int | None:
         """Refuse who may not answer; the rule by which somebody else agrees to a payment."""

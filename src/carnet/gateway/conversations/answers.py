@@ -104,11 +104,11 @@ class Answers:
         return found
 
     async def with_resolutions(
-        self, owner: str, answer: KeptMessage, said: Sequence[Event]
+        self, owner: str, answer: KeptMessage, events: Sequence[Event]
     ) -> Sequence[Event]:
         """What was said in an answer, with what somebody was asked in it and has answered."""
         turn = await self._conversations.turn_of(owner, answer)
-        return said if turn is None else await Resolutions(self._turns, turn).within(said)
+        return events if turn is None else await Resolutions(self._turns, turn).within(events)
 
     def follow(self, owner: str, answer: KeptMessage) -> None:
         """Write an answer down when its turn has ended, though nobody reads it."""

@@ -8,6 +8,7 @@ Law 3. A stream that is held looks at its question when its run has changed, and
 Law 4. The end of the gateway ends it, and so does the end of what its reader was let in by.
 """
 
+import logging
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
 from typing import Final
@@ -19,7 +20,7 @@ from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Event, Failed, Interrupted, Usage, Waiting
 from carnet.core.messages.interrupt import InterruptRecord
 from carnet.core.messages.shown import Shown
-from carnet.errors import Cancelled, OutcomeUnknown
+from carnet.errors import Cancelled, CarnetError, OutcomeUnknown
 from carnet.gateway.conversations.resolutions import answered, resolved
 from carnet.gateway.runs import Watching
 from carnet.ports.calls.agent import Journal
@@ -31,6 +32,8 @@ EACH_SECONDS: Final = 0.005  # between two looks, for each that is held
 MOST_BYTES: Final = 1024 * 1024  # of what was said before a question; with more it is not held
 _UNKNOWN: Final[Sequence[Event]] = (Usage(), Failed.of(OutcomeUnknown()))
 _REFUSED: Final[Sequence[Event]] = (Usage(), Failed.of(Cancelled()))
+
+_log = logging.getLogger("carnet.gateway")
 
 
 class HeldJournal:
@@ -66,8 +69,8 @@ class HeldJournal:
         """The same events; at a question it, and what somebody answers, before the rest."""
         place = _Place(call)
         while True:
-            async with aclosing(self._said(place, heartbeat)) as said:
-                async for batch in said:
+            async with aclosing(self._rest(place, heartbeat)) as batches:
+                async for batch in batches:
                     yield batch
             if place.waiting is None:
                 return
@@ -80,29 +83,29 @@ class HeldJournal:
                 return
             place.run_on(hold.turn)
 
-    async def _said(
+    async def _rest(
         self, place: "_Place", heartbeat: float | None
     ) -> AsyncGenerator[Sequence[Event], None]:
         """What was not shown yet, up to the end or a question."""
         async with aclosing(self._journal.batches(place.call, heartbeat)) as batches:
             async for batch in batches:
-                told = place.rest(batch)
-                if told is None:
+                rest = place.rest(batch)
+                if rest is None:
                     yield _UNKNOWN
                     return
-                if told and isinstance(told[-1], Waiting):
-                    yield await self._asked(place, told[:-1], told[-1])
-                elif told or not batch:
-                    yield told
+                if rest and isinstance(rest[-1], Waiting):
+                    yield await self._asked(place, rest[:-1], rest[-1])
+                elif rest or not batch:
+                    yield rest
 
     async def _asked(
-        self, place: "_Place", told: Sequence[Event], waiting: Waiting
+        self, place: "_Place", rest: Sequence[Event], waiting: Waiting
     ) -> Sequence[Event]:
         """What is told at a question: it alone, or the end if it cannot be held there."""
         if await self._journal.size(place.call) > MOST_BYTES:
-            return (*told, waiting)
+            return (*rest, waiting)
         place.waiting = waiting
-        return (*told, *[Interrupted(each) for each in waiting.interrupts])
+        return (*rest, *[Interrupted(each) for each in waiting.interrupts])
 
     async def _wait(self, call: Call, hold: "_Hold") -> AsyncGenerator[Sequence[Event], None]:
         """What is answered, and an empty batch after a silence, until `hold` says how it ended."""
@@ -110,12 +113,9 @@ class HeldJournal:
         try:
             with self._watch(call.record.run) as watching:
                 while True:
-                    records = await self._turns.interrupts(call.record)
-                    hold.is_refused = self._has_ended(call)
-                    if not hold.is_refused and (told := hold.news(records)):
-                        yield told
-                    if hold.is_over(records):
-                        hold.turn = await self._going_on(call.record, records)
+                    news = await self._look(call, hold)
+                    if news and not hold.is_refused:
+                        yield news
                     now = self._clock.monotonic()
                     if hold.has_ended(now) or self._is_stopping():
                         return
@@ -125,6 +125,18 @@ class HeldJournal:
                     await watching.changed(min(look, hold.until - now))
         finally:
             self._held -= 1
+
+    async def _look(self, call: Call, hold: "_Hold") -> Sequence[Event]:
+        """See how it stands; what is new. A store that cannot be read is asked at the next look."""
+        hold.is_refused = self._has_ended(call)
+        try:
+            records = await self._turns.interrupts(call.record)
+            if hold.is_over(records):
+                hold.turn = await self._going_on(call.record, records)
+        except CarnetError as error:
+            _log.warning("a stream is held, and its question cannot be read: %s", error)
+            return ()
+        return hold.news(records)
 
     async def _going_on(self, record: Turn, records: Sequence[InterruptRecord]) -> Turn | None:
         """The turn if it has gone on, or has ended; None while it is about to."""
@@ -172,7 +184,7 @@ class _Hold:
 
     def __init__(self, waiting: Waiting, until: float, heartbeat: float | None) -> None:
         self._open = [each.id for each in waiting.interrupts]
-        self._told: set[str] = set()
+        self._shown: set[str] = set()
         self._heartbeat = heartbeat
         self._silent: float | None = None  # since when
         self.until = until
@@ -182,9 +194,9 @@ class _Hold:
     def news(self, records: Sequence[InterruptRecord]) -> list[Event]:
         """What was answered since the last look."""
         found = [
-            each for each in answered(records, self._open) if each.interrupt.id not in self._told
+            each for each in answered(records, self._open) if each.interrupt.id not in self._shown
         ]
-        self._told.update([each.interrupt.id for each in found])
+        self._shown.update([each.interrupt.id for each in found])
         if found:
             self._silent = None
         return [resolved(each) for each in found]

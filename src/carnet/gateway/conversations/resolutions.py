@@ -33,7 +33,7 @@ class Resolutions:
         self._turns = turns
         self._turn = turn
         self._asked: set[str] = set()
-        self._told: set[str] = set()
+        self._shown: set[str] = set()
 
     async def within(self, events: Sequence[Event]) -> Sequence[Event]:
         """The events, with what was asked and answered before what came of it."""
@@ -45,12 +45,12 @@ class Resolutions:
             if isinstance(event, Interrupted):
                 self._asked.add(event.interrupt.id)
             elif isinstance(event, Resolved):
-                self._told.add(event.interrupt_id)
+                self._shown.add(event.interrupt_id)
         if not is_terminal(events[-1]) and not any(isinstance(e, ToolResult) for e in events):
             return events
         records = await self._turns.interrupts(self._turn)
         left = {each.interrupt.id: each for each in records if each.outcome is not None}
-        left = {id: each for id, each in left.items() if id not in self._told}
+        left = {id: each for id, each in left.items() if id not in self._shown}
         return self._inserted(events, left) if left else events
 
     def _reopened(self, events: Sequence[Event]) -> list[Event]:
@@ -79,7 +79,7 @@ class Resolutions:
     def _pair(self, record: InterruptRecord) -> list[Event]:
         id = record.interrupt.id
         is_shown = id in self._asked or (record.resolver or "").startswith(RULE)
-        self._told.add(id)
+        self._shown.add(id)
         return [*([] if is_shown else [Interrupted(record.interrupt)]), resolved(record)]
 
 
@@ -89,8 +89,8 @@ def resolved(record: InterruptRecord) -> Resolved:
     arguments = (record.interrupt.more or {}).get("arguments")
     is_edited = resolution.accepted and arguments is not None and resolution.value is not None
     value = resolution.value if is_edited and resolution.value != arguments else None
-    told = Resolution(outcome=resolution.outcome, resolver=resolution.resolver, value=value)
-    return Resolved(record.interrupt.id, told)
+    result = Resolution(outcome=resolution.outcome, resolver=resolution.resolver, value=value)
+    return Resolved(record.interrupt.id, result)
 
 
 def answered(records: Iterable[InterruptRecord], ids: Iterable[str]) -> list[InterruptRecord]:
