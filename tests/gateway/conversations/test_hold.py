@@ -35,8 +35,8 @@ def test_what_is_approved_is_done_once_and_told_in_the_same_stream(
     assert given.json["request_id"] == stream.question
     frames = stream.rest()
     assert [each.event for each in frames] == ANSWERED
-    told = {"request_id": stream.question, "decision": "approved", "edited": False}
-    assert frames[2].data == told | {"by": f"token:{carol.name}"}
+    answered = {"request_id": stream.question, "decision": "approved", "edited": False}
+    assert frames[2].data == answered | {"by": f"token:{carol.name}"}
     assert (frames[3].data["status"], frames[-1].data["finish_reason"]) == ("ok", "stop")
     assert stream.answer(**answer).status == 200
     for other in ({"outcome": "rejected"}, {"decision": "denied"}):
@@ -127,6 +127,19 @@ def test_what_is_not_answered_in_time_is_not_done(carol: Person) -> None:
         late = stream.answer(outcome=outcome)
         assert (late.status, late.code) == (410, "interrupt_expired")
     assert carol.ran(f"brief {word}") == 0
+
+
+def test_a_stream_is_not_held_beyond_its_token_or_its_conversation(carol: Person) -> None:
+    stream, mail = mailing(carol)
+    carol.home.carnet("tokens", "revoke", carol.name)
+    assert [each.event for each in stream.rest()] == [*QUESTION, "error"]
+    other = carol.another()
+    deleted, deleted_mail = mailing(other)
+    (line,) = other.get("/conversations").json["conversations"]
+    assert other.send("DELETE", f"/conversations/{line['id']}").status == 200
+    assert [each.event for each in deleted.rest()] == [*QUESTION, "error"]
+    assert deleted.answer(decision="approved").status == 404
+    assert (carol.ran(mail), other.ran(deleted_mail)) == (0, 0)
 
 
 def test_a_question_outlives_the_gateway_and_is_answered_after(carol: Person) -> None:

@@ -1,6 +1,7 @@
 """kill -9 of a gateway at every point between a person's answer and what comes of it.
 
-Each point is tried on one of the stores. The tool counts itself what it did.
+Each point is tried on one of the stores, in `make crash` on both. The tool counts itself what it
+did.
 """
 
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from http.client import HTTPException
 import pytest
 
 from carnet.testing.wait import until
-from tests.crash.points.choice import ByStore, chosen
+from tests.crash.points.choice import ByStore
 from tests.engine.process import tool_call, with_usage
 from tests.faults.stores import end_leases, move_to
 from tests.gateway.conversations.scene import (
@@ -59,9 +60,9 @@ def homes(
 
 @pytest.mark.parametrize("point", RUNS)
 def test_what_was_approved_is_done_once_after_a_kill_at(
-    homes: ByStore[tuple[Organisation, Model]], request: pytest.FixtureRequest, point: str
+    homes: ByStore[tuple[Organisation, Model]], store: str, point: str
 ) -> None:
-    home, model = homes[chosen(request.node.name)]
+    home, model = homes[store]
     dora, to = Person(home, model, "dora"), f"dora{next(numbers)}"
     dora.replies(tool_call("send_mail", f'{{"to":"{to}"}}'), with_usage("So be it."))
     asked = HeldStream(dora, f"Mail {to}")
