@@ -15,6 +15,7 @@ from carnet.gateway.bodies import LargeBodies
 from carnet.gateway.conversations.answers import Answers, SettledJournal
 from carnet.gateway.conversations.claims import DIALECT as OWNER
 from carnet.gateway.conversations.claims import ENGINE, FrontPolicy, ThreadClaims
+from carnet.gateway.conversations.hold import HeldJournal
 from carnet.gateway.conversations.messages import ROUTES as MESSAGES
 from carnet.gateway.conversations.messages import MessageEndpoint, OwnerForm
 from carnet.gateway.conversations.pages import ROUTES as CONVERSATIONS
@@ -32,6 +33,7 @@ from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.guards.limits import Concurrency
 from carnet.http.exchange import Access, RouteTable, Row, offered
 from carnet.http.refusal import Refusing
+from carnet.ports.calls.agent import Journal
 from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.agents.http_engine import OpenStreams
 from carnet.runtime.agents.relay import with_relays
@@ -185,7 +187,7 @@ class _Building:
             OwnerForm(),
             self._gateway,
             admission=backend.gate,
-            journal=SettledJournal(backend.journal, answers, kept, turns),
+            journal=SettledJournal(self._held(policy.hold_seconds), answers, kept, turns),
             concurrency=backend.concurrency,
             clock=clock,
             metrics=self._metrics,
@@ -200,6 +202,21 @@ class _Building:
         readers = backend.concurrency.readers
         pages = ConversationPages(kept, policy, clock, readers=readers, words=words_of)
         return answering, [*offered(MESSAGES, messages), *offered(CONVERSATIONS, pages)]
+
+    def _held(self, seconds: float | None) -> Journal:
+        """The journal whose streams end at a question, or stay open for so long."""
+        store, backend = self._store, self._backend
+        if seconds is None:
+            return backend.journal
+        return HeldJournal(
+            backend.journal,
+            store.turns,
+            store.watch,
+            self._clock,
+            seconds=seconds,
+            has_ended=store.revocations.has_ended,
+            is_stopping=lambda: backend.answers.is_stopping,
+        )
 
     def endpoint(self, dialect: Dialect, answering: Answering) -> DialectEndpoint:
         return DialectEndpoint(
@@ -248,6 +265,7 @@ def front_policy(settings: Settings) -> FrontPolicy:
         agent=owner.agent or only,
         orchestrator=owner.orchestrator,
         relays=owner.relay,
+        hold_seconds=owner.hold_approvals,
         content_bytes=owner.content_bytes,
         history=owner.history,
         model_context=owner.model_context,

@@ -132,6 +132,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
         self.operations.draining = True
         for answering in self.answerings.values():
             answering.draining = True
+        self.backend.answers.is_stopping = True
 
     async def drain(self) -> None:
         """Take no new work, then finish what is running; end the rest, and let tasks wait again."""

@@ -27,7 +27,7 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
     "owner": frozenset(
         {
             *("agent", "orchestrator", "relay", "model_context", "tool_context", "history"),
-            *("content_bytes", "conversations", "messages"),
+            *("content_bytes", "conversations", "messages", "hold_approvals"),
         }
     ),
     "log": frozenset({"format", "level"}),

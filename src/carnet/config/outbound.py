@@ -88,6 +88,11 @@ class OwnerSettings(Struct, frozen=True, kw_only=True):
         read.members(),
         'The members of client_context that tools are given; ["*"] is all of them.',
     ] = ()
+    hold_approvals: Annotated[
+        float | None,
+        read.seconds(most=3600),
+        "Seconds that a stream stays open at a question, for its answer; not set: it ends there.",
+    ] = None
     history: Annotated[
         int, read.whole(1, 1000), "Messages of a conversation that an agent is told."
     ] = 200

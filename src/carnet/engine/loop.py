@@ -105,6 +105,7 @@ class _LoopRun:
             name=turn.name,
             resolved=turn.resolved,
             once=turn.once,
+            begins=turn.begins,
             seal=seal,
             calls=turn.calls,
             is_final=turn.is_final,

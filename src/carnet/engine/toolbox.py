@@ -13,6 +13,7 @@ Law 6. An output has a greatest length; what is beyond it is left out, and that 
 Law 7. Every call has its place among the steps of its turn, whatever comes of it. What came of it
        is decided once: a turn that runs again finds the same, also where by then the actor, the
        tools or a server are others. Of a call of another agent the record of that is what is kept.
+       What somebody has approved is begun once: if its end was not kept, a model is told so.
 Law 8. What a tool gave is marked as data when a model is told of it; what we say is not.
 Law 9. A tool that asks another agent is used where a hop is left for it. Where who was asked waits
        for somebody, so does the call; the others of its answer end first.
@@ -45,6 +46,7 @@ from carnet.engine.tools.search import (
 from carnet.errors import Cancelled, CarnetError, Ours, ShuttingDown, ToolUnusable
 from carnet.ports.engine.calls import AgentCalls, CalleeWaits
 from carnet.ports.engine.tools import (
+    Begins,
     HiddenSeal,
     LoopTool,
     Once,
@@ -52,6 +54,7 @@ from carnet.ports.engine.tools import (
     ToolSource,
     ToolUse,
     TurnTriggers,
+    unnoted,
 )
 from carnet.ports.memory.memory import TurnMemory
 from carnet.ports.memory.past import TurnPast
@@ -72,6 +75,7 @@ NOT_AN_OBJECT: Final = "The arguments are not a JSON object."
 TOO_LONG: Final = "The arguments are too long."
 REPEATED: Final = "This call was made before, with the same arguments. Its result is the same."
 NOT_ALLOWED: Final = "This tool may not be used here."
+UNSURE: Final = "This was begun, and then interrupted. Whether it was done is not known."
 DENIED: Final = "This was asked for and denied."
 NO_TRIGGERS: Final = "Schedules and hooks are made for people, and not from here."
 NO_CALLS: Final = "Other agents cannot be called from here."
@@ -94,6 +98,7 @@ class ToolTurn(Struct, frozen=True, kw_only=True):
     name: str = ""  # of the turn, as our log has it
     resolved: Mapping[str, Resolution]  # by the ids of calls
     once: Once
+    begins: Begins = unnoted
     seal: HiddenSeal | None = None  # for what is hidden in calls that come back
     calls: AgentCalls | None = None
     is_final: bool = False
@@ -287,6 +292,8 @@ class ToolRun:
             given = self._approved(call, tool, arguments)
             if given is None:
                 return ToolOutcome("denied", DENIED).kept
+            if tool.is_never_repeated and not await self._turn.begins(place, call.name):
+                return ToolOutcome("error", UNSURE).kept
             async with self._places:
                 return (await self._run(tool, call, given, place)).kept
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeVar
 import msgspec
 from msgspec import Struct
 
-from carnet.core.messages.interrupt import PAYMENT, Resolution, chain_of, words_of
+from carnet.core.messages.interrupt import PAYMENT, Outcome, Resolution, chain_of, words_of
 from carnet.core.money.amount import format_amount, parse_amount
 from carnet.core.people.address import asker
 from carnet.core.people.identity import Caller, allows, owner_of, person_of
@@ -47,6 +47,9 @@ MAY_NOT_APPROVE: Final = (
     "{name} may not approve yet, and sees nothing of yours before she may: she and a token of hers"
     " need the permission 'approve'."
 )
+NO_OUTCOME: Final = (
+    "must be 'accepted' or 'rejected', or in its place 'decision' 'approved' or 'denied'"
+)
 _STATUSES: Final = ("open", "all")
 
 
@@ -64,13 +67,29 @@ class NewApprover(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Decision(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is sent as an answer."""
+    """What is sent as an answer: an outcome, or the same in the words of a person's client (R16).
 
-    outcome: Literal["accepted", "rejected"]
+    Raises:
+        ValueError: It has none of the two, or both.
+    """
+
+    outcome: Literal["accepted", "rejected"] | None = None
+    decision: Literal["approved", "denied"] | None = None
     value: Any = None
     remember: Remember | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what says nothing, or two things."""
+        if (self.outcome is None) == (self.decision is None):
+            raise ValueError("an answer has an outcome or a decision")
 
+    @property
+    def result(self) -> Outcome:
+        """What was decided, in our words."""
+        return self.outcome or _OUTCOMES[self.decision or "denied"]
+
+
+_OUTCOMES: Final[dict[str, Outcome]] = {"approved": "accepted", "denied": "rejected"}
 _decision: Final = msgspec.json.Decoder(Decision)
 _approver: Final = msgspec.json.Decoder(NewApprover)
 
@@ -121,7 +140,7 @@ class Approvals:
         """POST /approvals/{id}."""
         check_json_body(exchange.headers)
         body = await exchange.read(MOST_BYTES)
-        decision = _read(body, _decision, "outcome", "must be 'accepted' or 'rejected'")
+        decision = _read(body, _decision, "outcome", NO_OUTCOME)
         entry = await self._find(name, None if caller.may(APPROVE) else caller.owner)
         _check_rights(caller, decision, entry)
         ceiling = _ceiling(decision, entry)
@@ -129,17 +148,18 @@ class Approvals:
             raise AnswerForbidden(reason="an answer for the future is given by who is asked")
         used = await self._check_resolver(caller, entry)
         resolver = self._name(caller.person, caller.actor.name)
-        resolution = Resolution(outcome=decision.outcome, value=decision.value, resolver=resolver)
+        resolution = Resolution(outcome=decision.result, value=decision.value, resolver=resolver)
         try:
             answered = await self._decisions.decide(entry, resolution)
         except NOT_AGREED:  # of others it is not known
             await self._give_back(used, entry)
             raise
-        if decision.outcome == "rejected" or answered.record.resolver != resolver:
+        if decision.result == "rejected" or answered.record.resolver != resolver:
             await self._give_back(used, entry)  # it was agreed to before, by somebody
         if decision.remember is not None:
             await self._decisions.remember(entry, ceiling)
-        await reply_json(exchange, self._page(answered))
+        words = {} if decision.decision is None else {"decision": decision.decision}
+        await reply_json(exchange, self._page(answered) | {"request_id": name} | words)
 
     async def _check_resolver(self, caller: Caller, entry: InboxEntry) -> int | None:
         """Refuse who may not answer; the rule by which somebody else agrees to a payment."""
@@ -278,7 +298,7 @@ def _check_rights(caller: Caller, decision: Decision, entry: InboxEntry) -> None
     is_let = caller.may(f"call:{agent}") or (agent.startswith("@") and caller.may("call:remote"))
     if not is_let and not caller.may(APPROVE):
         raise PermissionMissing(permission=f"call:{agent}")
-    is_paid = entry.record.interrupt.kind == PAYMENT and decision.outcome == "accepted"
+    is_paid = entry.record.interrupt.kind == PAYMENT and decision.result == "accepted"
     if is_paid and not caller.may("pay"):
         raise PermissionMissing(permission="pay")
 
@@ -292,7 +312,7 @@ def _ceiling(decision: Decision, entry: InboxEntry) -> int | None:
     """How much a rule may cost in all; refuses one that nobody could keep to."""
     if decision.remember is None:
         return None
-    if decision.outcome != "accepted" or decision.value is not None:
+    if decision.result != "accepted" or decision.value is not None:
         raise InvalidRequest("remember", "is for an approval without a value")
     ceiling = decision.remember.ceiling
     if entry.record.interrupt.kind != PAYMENT:

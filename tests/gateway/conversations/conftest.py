@@ -1,6 +1,7 @@
 """One gateway for the tests of this folder, on each store."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -9,20 +10,44 @@ from tests.gateway.conversations.scene import AGENTS, CONFIG, Person
 from tests.support.model import Model, streamed
 from tests.support.organisation import Organisation, shared_with_others
 
+Front = tuple[Organisation, Model]
+
+
+@contextmanager
+def served(
+    folders: pytest.TempPathFactory, request: pytest.FixtureRequest, more: str = ""
+) -> Iterator[Front]:
+    with Model().serving() as model, shared_with_others():
+        config = CONFIG.replace("{url}", model.url) + more
+        with served_on(request, folders.mktemp("front"), config, agents=AGENTS) as gateway:
+            yield gateway, model
+
 
 @pytest.fixture(scope="session", params=STORES)
 def front(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[tuple[Organisation, Model]]:
-    folder = tmp_path_factory.mktemp("front")
-    with Model().serving() as model, shared_with_others():
-        config = CONFIG.replace("{url}", model.url)
-        with served_on(request, folder, config, agents=AGENTS) as gateway:
-            yield gateway, model
+) -> Iterator[Front]:
+    with served(tmp_path_factory, request) as found:
+        yield found
+
+
+@pytest.fixture(scope="session", params=STORES)
+def held(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Front]:
+    """One whose streams stay open at a question."""
+    with served(tmp_path_factory, request, "hold_approvals = 600\n") as found:
+        yield found
 
 
 @pytest.fixture
-def alice(front: tuple[Organisation, Model]) -> Iterator[Person]:
+def carol(held: Front) -> Person:
+    """Somebody there."""
+    return Person(*held, "carol")
+
+
+@pytest.fixture
+def alice(front: Front) -> Iterator[Person]:
     gateway, model = front
     person = Person(gateway, model, "alice")
     person.replies(streamed("Hello."))

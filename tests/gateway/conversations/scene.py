@@ -97,9 +97,16 @@ def read_page(name: str) -> str:
 
 def send_mail(to: str) -> str:
     "Sends a mail."
+    note(f"mail {to}")
     return "sent"
+
+
+async def brief(visit: carnet.Visit) -> str:
+    """Ask for leave, for a moment."""
+    await visit.interrupt(approval="May I?", expires=0.3)
+    return note(f"brief {visit.text}")
 '''
-NAMES = ("recall", "slow", "broken", "flaky", "asks", "critic", "through", "chair")
+NAMES = ("recall", "slow", "broken", "flaky", "asks", "brief", "critic", "through", "chair")
 CONFIG = (
     "".join(f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\n' for name in NAMES)
     + """
@@ -264,6 +271,36 @@ class Person:
     def ran(self, word: str) -> int:
         trace = self.home.folder / "ran.txt"
         return trace.read_text().splitlines().count(word) if trace.exists() else 0
+
+
+class HeldStream:
+    """A stream that is open at a question."""
+
+    def __init__(self, person: Person, content: str, agent: str = "assistant") -> None:
+        self.person = person
+        self.asked = {
+            "content": content,
+            "agent": agent,
+            "client_message_id": content.replace(" ", "-"),
+        }
+        self.again_held()
+        self.question = frames_of(self._read)[-1].data["request_id"]
+
+    def again_held(self) -> None:
+        """Send it, once more if it was sent, and read up to the question."""
+        self._lines = self.person.saying(**self.asked)
+        self._read = read_until(self._lines, b"request_id")
+
+    def answer(self, **answer: Any) -> Reply:
+        return self.person.post(f"/approvals/{self.question}", answer)
+
+    def rest(self) -> list[Frame]:
+        """All of it, once it has ended."""
+        self._read += b"".join(self._lines)
+        return frames_of(self._read)
+
+    def again(self) -> StreamReply:
+        return self.person.say(**self.asked)
 
 
 def read_until(lines: Iterator[bytes], word: bytes) -> bytes:

@@ -174,6 +174,8 @@ def test_what_needs_an_approval_is_asked_for_and_goes_on_when_it_is_given(alice:
     until(lambda: kept(alice, sent)[1]["state"] == "whole")
     again = alice.say("Mail bob", agent="assistant", client_message_id="m1")
     assert again.text == "Sent."
+    asked = ["tool-call", "approval-request", "approval-result", "tool-result"]
+    assert again.events[:4] == asked
     assert kept(alice, sent)[1]["tools"][0]["status"] == "ok"
 
 

@@ -1,5 +1,8 @@
 """Handles that a message begins with, and mentions in an answer, on each store (R37)."""
 
+from functools import partial
+from typing import Any
+
 from carnet.testing.wait import until
 from tests.gateway.conversations.scene import Person
 
@@ -44,8 +47,8 @@ def test_what_one_of_several_asks_for_stands_beside_the_answers_of_the_others(
         decided = alice.post(f"/approvals/{asked['request_id']}", answer)
         assert decided.status == 200, decided.body
         place = f"/conversations/{sent.conversation}"
-        until(lambda place=place: alice.get(place).json["messages"][0]["state"] == "whole")
-        newest = alice.get(place).json["messages"][0]
+        look = partial(_newest, alice, place)
+        newest = until(look, lambda message: message["state"] == "whole")
         assert newest["content"] == f"{line}\n\ncritic:\nweak: fly"
 
 
@@ -83,4 +86,10 @@ def _turns(run: dict[str, object]) -> list[dict[str, object]]:
         turn = waiting.pop()
         found.append(turn)
         waiting += turn.get("children", [])
+    return found
+
+
+def _newest(person: Person, place: str) -> dict[str, Any]:
+    """The last message of a conversation."""
+    found: dict[str, Any] = person.get(place).json["messages"][0]
     return found

@@ -37,6 +37,9 @@ _REFUSED = "tests/wire/dialects/engine_chat/test_refusals.py::"
 
 _SESSIONS = "sessions that somebody signs in to; until then a cookie holds a token"
 _CHAT = "tests/cli/chat/test_chat.py::"
+_HELD = "tests/gateway/conversations/test_hold.py::"
+_SILENT = "tests/gateway/conversations/test_hold_silence.py::"
+_APPROVAL_KILLED = "tests/crash/test_approvals.py::"
 _TALK = "tests/gateway/conversations/test_messages.py::"
 
 _CONTRACT = (
@@ -725,6 +728,37 @@ _NOTES = (
             _WRITTEN + "test_a_call_that_waits_for_an_approval_is_the_last_thing_before_the_end",
             _APPROVALS + "test_what_is_declined_costs_nothing_and_is_told_to_the_agent",
             _APPROVALS + "test_the_same_answer_again_changes_nothing_and_another_is_refused",
+        ),
+    ),
+    Row(
+        "engine:approval:held",
+        "By a setting the stream of a person's client stays open at a question, for a time: who "
+        "reads it sees the question, who answered it and how, and the rest of the answer.",
+        "002 open question 1; R16, R17",
+        (
+            _HELD + "test_what_is_approved_is_done_once_and_told_in_the_same_stream",
+            _HELD + "test_a_stream_that_was_held_for_its_time_ends_and_its_answer_is_kept",
+            _HELD + "test_a_stream_is_not_held_beyond_its_token_or_its_conversation",
+            _SILENT + "test_a_held_stream_is_not_silent_and_looks_once_a_second",
+            _SILENT + "test_a_stream_that_has_shown_much_is_not_held",
+            _HELD + "test_a_question_outlives_the_gateway_and_is_answered_after",
+        ),
+    ),
+    Row(
+        "engine:approval:once",
+        "Approved, denied, answered twice or otherwise, late, after a restart or a crash, by "
+        "another person, with edited arguments or by a rule: the tool ran once at the most, and "
+        "not at all unless somebody approved it; whoever reads it later sees the same.",
+        "002 open question 1; R16, R45",
+        (
+            _HELD + "test_what_is_approved_is_done_once_and_told_in_the_same_stream",
+            _HELD + "test_what_is_denied_is_not_done_and_the_agent_is_told",
+            _HELD + "test_a_tool_is_run_with_the_arguments_that_were_edited",
+            _HELD + "test_somebody_else_who_may_approve_answers_and_nobody_else_does",
+            _HELD + "test_what_a_rule_answers_is_not_asked_and_the_stream_says_so",
+            _HELD + "test_what_is_not_answered_in_time_is_not_done",
+            _HELD + "test_a_question_outlives_the_gateway_and_is_answered_after",
+            _APPROVAL_KILLED + "test_what_was_approved_is_done_once_after_a_kill_at",
         ),
     ),
 )

@@ -18,6 +18,7 @@ _READ = "tests/wire/dialects/engine_chat/test_request.py::"
 _STREAMED = "tests/wire/dialects/engine_chat/test_stream.py::"
 
 _TALK = "tests/gateway/conversations/test_messages.py::"
+_HELD = "tests/gateway/conversations/test_hold.py::"
 _KILLED = "tests/gateway/conversations/test_messages_killed.py::"
 _SHOWN = "tests/gateway/conversations/test_pages.py::"
 _CLIENT = "tests/wire/dialects/engine_chat/test_client_stream.py::"
@@ -268,6 +269,8 @@ _DECISIONS = (
         (
             _APPROVALS + "test_what_somebody_else_is_asked_is_not_there",
             _APPROVALS + "test_the_same_answer_again_changes_nothing_and_another_is_refused",
+            _HELD + "test_an_answer_in_no_form_is_refused_and_the_question_stays_open",
+            _HELD + "test_somebody_else_who_may_approve_answers_and_nobody_else_does",
         ),
         divergence=Divergence(
             "R16",
@@ -279,7 +282,10 @@ _DECISIONS = (
         "engine:reference:b40",
         "What is denied is told to the model, and the run goes on.",
         "reference system, B40",
-        (_AGENTS + "test_a_denied_call_is_not_run_and_the_model_goes_on",),
+        (
+            _AGENTS + "test_a_denied_call_is_not_run_and_the_model_goes_on",
+            _HELD + "test_what_is_denied_is_not_done_and_the_agent_is_told",
+        ),
     ),
     Row(
         "engine:reference:b41",
@@ -298,6 +304,8 @@ _DECISIONS = (
         (
             _AGENTS + "test_an_approved_call_is_run_once_with_what_was_approved",
             _AGENTS + "test_a_denied_call_is_not_run_and_the_model_goes_on",
+            _HELD + "test_what_is_approved_is_done_once_and_told_in_the_same_stream",
+            _HELD + "test_what_is_denied_is_not_done_and_the_agent_is_told",
         ),
     ),
 )

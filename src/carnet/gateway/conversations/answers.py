@@ -16,13 +16,12 @@ from carnet.core.call import Call, Thread
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import (
     Event,
-    Resolved,
-    ToolResult,
+    Interrupted,
     is_terminal,
     read_in_pieces,
 )
-from carnet.core.messages.interrupt import Resolution
 from carnet.errors import CarnetError, Internal
+from carnet.gateway.conversations.resolutions import Resolutions
 from carnet.gateway.conversations.transcript import MOST_BYTES, has_ended, settled_by
 from carnet.gateway.runs import Watching
 from carnet.ports.calls.agent import Journal
@@ -34,7 +33,6 @@ from carnet.ports.calls.conversations import (
 )
 from carnet.ports.calls.turns import Turns
 from carnet.ports.world.clock import Clock
-from carnet.wire.dialects.policy import own_id
 
 LOOK_SECONDS: Final = 1.0  # how late the end of a turn is seen that nobody here tells of
 KEEP_SECONDS: Final = 2.0  # between two looks for what others have left
@@ -63,6 +61,7 @@ class Answers:
         self._clock = clock
         self._following: dict[str, asyncio.Task[None]] = {}  # by the id of the answer
         self._keeping: asyncio.Task[None] | None = None
+        self.is_stopping = False  # who is held at a question is let go
 
     def start(self) -> None:
         """Begin to look for answers that others have left."""
@@ -103,6 +102,13 @@ class Answers:
             if found and is_terminal(found[-1]):
                 break
         return found
+
+    async def with_resolutions(
+        self, owner: str, answer: KeptMessage, events: Sequence[Event]
+    ) -> Sequence[Event]:
+        """What was said in an answer, with what somebody was asked in it and has answered."""
+        turn = await self._conversations.turn_of(owner, answer)
+        return events if turn is None else await Resolutions(self._turns, turn).within(events)
 
     def follow(self, owner: str, answer: KeptMessage) -> None:
         """Write an answer down when its turn has ended, though nobody reads it."""
@@ -184,16 +190,18 @@ class SettledJournal:
     ) -> AsyncGenerator[Sequence[Event], None]:
         """The same events; the first batch is empty, so that the stream begins at once."""
         owner, answer = call.caller.owner, await self._answer(call)
-        answered = await self._answered(call)
+        resolutions = Resolutions(self._turns, call.record)
         is_settled = False
         try:
             yield ()
             inner = self._journal.batches(call, heartbeat)
             async with aclosing(inner):
                 async for batch in inner:
-                    if batch and is_terminal(batch[-1]):
-                        is_settled = await self._answers.settle(owner, answer, is_seen=True)
-                    yield _with_answers(call, batch, answered) if answered else batch
+                    if batch:
+                        is_settled = _ends(batch[-1]) and await self._answers.settle(
+                            owner, answer, is_seen=True
+                        )
+                    yield await resolutions.within(batch)
         finally:
             if not is_settled:
                 self._answers.follow(owner, answer)
@@ -205,16 +213,6 @@ class SettledJournal:
         if answer is None:
             raise Internal("a call in a conversation has no place for its answer")
         return answer
-
-    async def _answered(self, call: Call) -> dict[str, Resolution]:
-        """What somebody was asked in this turn before, and has answered."""
-        if not call.known and call.record.fence == call.record.attempt:
-            return {}
-        return {
-            each.interrupt.id: Resolution(outcome=each.outcome)
-            for each in await self._turns.interrupts(call.record)
-            if each.outcome is not None
-        }
 
     async def whole(self, call: Call, /) -> Sequence[Event]:
         """All of them."""
@@ -230,25 +228,14 @@ class SettledJournal:
         return await self._journal.cancel(turns)
 
 
+def _ends(event: Event) -> bool:
+    """Whether nothing more is said for now: at the end, or at a question."""
+    return is_terminal(event) or isinstance(event, Interrupted)
+
+
 def thread_of(call: Call) -> Thread:
     """The conversation that a call is made in."""
     thread = call.ask.thread
     if thread is None:
         raise Internal("a call is in no conversation")
     return thread
-
-
-def _with_answers(
-    call: Call, batch: Sequence[Event], answered: dict[str, Resolution]
-) -> Sequence[Event]:
-    """The events, with what somebody has answered before what came of it."""
-    found: list[Event] = []
-    for event in batch:
-        if isinstance(event, ToolResult):
-            asked = own_id(call.record.key, event.id)
-            if asked in answered:
-                found.append(Resolved(asked, answered.pop(asked)))
-        elif is_terminal(event):  # of what was no tool
-            found += [Resolved(asked, answered[asked]) for asked in answered]
-        found.append(event)
-    return found

@@ -56,6 +56,7 @@ class FrontPolicy(Struct, frozen=True, kw_only=True):
     agent: str | None = None  # that is asked where nobody is named
     orchestrator: str | None = None  # that is asked where several are
     relays: bool = True  # mentions in answers
+    hold_seconds: float | None = None  # that a stream stays open at a question
     content_bytes: int = 262_144
     history: int = 200  # messages that an agent is told
     model_context: tuple[str, ...] = ()  # members of the client's context

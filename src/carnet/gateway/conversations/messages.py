@@ -291,7 +291,9 @@ class MessageEndpoint:
         writer = ClientWriter(thread_in(begun), self._policy.currency)
         usage = Usage(answer.tokens_in, answer.tokens_out, answer.cost)
         relayed = await self._relayed(begun)
-        body = writer.write([*answer.events(), *relayed, usage, _end(answer)])
+        events = [*answer.events(), *relayed, usage, _end(answer)]
+        shown = await self._answers.with_resolutions(begun.conversation.owner, answer, events)
+        body = writer.write(shown)
         await exchange.reply(200, writer.headers(stream=True), body)
 
 

@@ -13,7 +13,7 @@ from carnet.core.messages.events import Done, Waiting
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Sink
 from carnet.ports.engine.calls import AgentCalls
-from carnet.ports.engine.tools import Once, TurnTriggers, at_once
+from carnet.ports.engine.tools import Begins, Once, TurnTriggers, at_once, unnoted
 from carnet.ports.memory.memory import TurnMemory
 from carnet.ports.memory.past import TurnPast
 from carnet.wire.dialects.engine_chat.actor import EngineActor
@@ -28,6 +28,7 @@ class LoopTurn(Struct, frozen=True, kw_only=True):
     name: str = ""  # of the turn, for who must name it elsewhere
     resolved: Mapping[str, Resolution] = {}  # what was answered, by the ids of calls
     once: Once = at_once
+    begins: Begins = unnoted  # what somebody has approved, and is done once at the most
     agent: str = ""  # the one that is asked, by its name; none: as the loop is by itself
     calls: AgentCalls | None = None  # other agents; None where none can be called
     triggers: TurnTriggers | None = None  # of the person, where she can have any from here

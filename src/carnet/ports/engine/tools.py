@@ -96,6 +96,14 @@ class LoopTool(Struct, frozen=True, kw_only=True, eq=False):
         """Whether somebody has to say yes before each use."""
         return self.approval == "always" or (self.approval == "write" and self.writes)
 
+    @property
+    def is_never_repeated(self) -> bool:
+        """Whether a use that was begun and not ended is not begun again: one was approved.
+
+        A call of an agent has a record that answers a repeat, and memory knows the same write.
+        """
+        return self.needs_approval and not self.calls_agent and not self.needs_memory
+
 
 class HiddenSeal(Protocol):
     """Seals what is hidden where it must pass through other hands."""
@@ -119,6 +127,22 @@ class Once(Protocol):
 
     def __call__(self, name: str, act: Callable[[], Awaitable[Any]], /) -> Awaitable[Any]:
         """What it gives, as JSON, done now or before; its place is fixed when it is asked for."""
+
+
+class Begins(Protocol):
+    """Notes that something begins which must not be done twice."""
+
+    def __call__(self, place: int, name: str, /) -> Awaitable[bool]:
+        """Whether it begins for the first time, which is kept by then.
+
+        False if its turn has run before and begun it: whether it was done nobody can tell.
+        """
+
+
+async def unnoted(place: int, name: str, /) -> bool:
+    """Let it begin, and keep nothing."""
+    del place, name
+    return True
 
 
 def at_once(name: str, act: Callable[[], Awaitable[Any]], /) -> Awaitable[Any]:

@@ -34,7 +34,7 @@ from carnet.ports.memory.past import TurnPast
 from carnet.ports.trust.people import People
 from carnet.runtime.chain.call_chain import CHAIN
 from carnet.runtime.visit.loop_visit import CallsOut, LoopVisit
-from carnet.runtime.visit.steps import KeptSteps
+from carnet.runtime.visit.steps import MOST_NAME, KeptSteps
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.dialects.engine_chat.refusals import FAILURES, end_of
 from carnet.wire.dialects.engine_chat.request import EngineRequest, read_request, write_request
@@ -45,6 +45,7 @@ from carnet.wire.stamps.mentionable import AgentChain, render_agent_chain
 
 LARGE_CHARACTERS: Final = 65_536  # of a request that is read beside the event loop
 CALL_CHARACTERS: Final = 128  # that the form of a tool call is counted as
+BEGUN: Final = 1_000_000  # the place, among its steps, of what says that the first tool has begun
 
 _OF_TOKEN: Final = "token:"  # noqa: S105  what the names of those begin with
 
@@ -95,6 +96,15 @@ class EngineAgent:
         def once(name: str, act: Callable[[], Awaitable[Any]], /) -> Awaitable[Any]:
             return kept.do(kept.take_place(name), name, act, (), {})
 
+        async def begins(place: int, name: str, /) -> bool:
+            now: list[bool] = []
+
+            async def note() -> None:
+                now.append(True)
+
+            await kept.do(BEGUN + place, f"begin {name}"[:MOST_NAME], note, (), {})
+            return bool(now)
+
         theirs = self._belongings
         turn = LoopTurn(
             request=await self._read(call),
@@ -102,6 +112,7 @@ class EngineAgent:
             name=call.carnet.turn,
             resolved=ResolvedCalls(call),
             once=once,
+            begins=begins,
             agent=self._name,
             calls=visit,
             triggers=theirs.triggers(call.caller),

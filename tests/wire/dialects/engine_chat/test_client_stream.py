@@ -14,6 +14,7 @@ from carnet.core.messages.events import (
     Event,
     Extension,
     Failed,
+    Interrupted,
     Resolved,
     Text,
     ToolCall,
@@ -30,6 +31,8 @@ NAMED = {"conversation_id": "cnv_1", "message_id": "msg_1"}
 ASKED = Interrupt(
     kind="payment", id="int_1", message="Two cents", amount=20_000, currency="credits"
 )
+ANSWERED = {"request_id": "int_1", "by": "alice"}
+EDITED = {"edited": True, "arguments": {"a": 2}}
 USED = {"prompt_tokens": 3, "completion_tokens": 5, "cost": "0.01", "currency": "credits"}
 
 
@@ -57,8 +60,12 @@ def frames(*events: Event) -> list[tuple[str, dict[str, Any]]]:
             [("tool-result", {"id": "t1", "status": "denied", "output": "no"})],
         ),
         (
-            Resolved("int_1", Resolution(outcome="rejected")),
-            [("approval-result", {"request_id": "int_1", "decision": "denied"})],
+            Resolved("int_1", Resolution(outcome="rejected", resolver="alice")),
+            [("approval-result", {**ANSWERED, "decision": "denied", "edited": False})],
+        ),
+        (
+            Resolved("int_1", Resolution(outcome="accepted", resolver="alice", value={"a": 2})),
+            [("approval-result", {**ANSWERED, "decision": "approved", **EDITED})],
         ),
         (
             Extension(RELAYED, {"author": "critic", "code": None}),
@@ -101,6 +108,12 @@ def test_what_is_waited_for_stands_before_the_end() -> None:
     )
     assert (asked[1]["tool_name"], asked[1]["arguments"]) == ("mail", {"a": 1})
     assert done[1]["finish_reason"] == "approval_required"
+
+
+def test_a_question_that_stands_in_the_stream_is_not_asked_twice() -> None:
+    assert [name for name, _ in frames(Interrupted(ASKED))] == ["approval-request"]
+    names = [name for name, _ in frames(Interrupted(ASKED), Waiting((ASKED,)))]
+    assert names == ["approval-request", "done"]
 
 
 def test_an_error_has_our_sentence_and_names_the_message() -> None:

@@ -4,7 +4,7 @@
     tool-call         {id, name, input, label?}
     tool-result       {id, status, output}
     approval-request  {request_id, tool_name, summary, kind, ...}
-    approval-result   {request_id, decision}
+    approval-result   {request_id, decision, by, edited, arguments?}
     relay             {message_id, author, code}: what follows is said by another agent
     done              {conversation_id, message_id, finish_reason, usage, context_window?}
     error             {code, message, hint, retryable, conversation_id, message_id}
@@ -26,6 +26,7 @@ from carnet.core.messages.events import (
     Event,
     Extension,
     Failed,
+    Interrupted,
     Resolved,
     Text,
     ToolCall,
@@ -33,7 +34,7 @@ from carnet.core.messages.events import (
     Usage,
     Waiting,
 )
-from carnet.core.messages.interrupt import Interrupt
+from carnet.core.messages.interrupt import Interrupt, Resolution
 from carnet.core.money.amount import format_amount
 from carnet.errors import CarnetError
 from carnet.wire.dialects.dialect import Fields, Reply
@@ -68,13 +69,14 @@ def thread_fields(thread: Thread) -> Fields:
 class ClientWriter:
     """Writes the stream of one answer."""
 
-    __slots__ = ("_currency", "_relayed", "_thread", "_usage", "_window")
+    __slots__ = ("_asked", "_currency", "_relayed", "_thread", "_usage", "_window")
 
     def __init__(self, thread: Thread, currency: str) -> None:
         """`currency` is that of what it costs."""
         self._thread = thread
         self._currency = currency
         self._usage = Usage()
+        self._asked: set[str] = set()  # questions that stand in the stream already
         self._relayed = 0  # messages that others have said
         self._window: object = None  # how much of what its model can read is used
 
@@ -115,13 +117,18 @@ class ClientWriter:
             case Extension(name=name) if name == CONTEXT_WINDOW:
                 self._window = event.payload
             case Waiting():
-                asked = b"".join([_asked(each) for each in event.interrupts])
-                return asked + self._done(APPROVAL_REQUIRED)
-            case Done():
-                return self._done(event.reason)
-            case Failed():
-                return self._error(event.error())
+                return self._ask(event.interrupts) + self._done(APPROVAL_REQUIRED)
+            case Interrupted():
+                return self._ask((event.interrupt,))
+            case Done() | Failed():
+                return self._end(event)
         return _frames(event)
+
+    def _ask(self, interrupts: Sequence[Interrupt]) -> bytes:
+        """Those of these questions that do not stand in the stream yet."""
+        new = [each for each in interrupts if each.id not in self._asked]
+        self._asked.update([each.id for each in new])
+        return b"".join([_asked(each) for each in new])
 
     def _relay(self, mark: dict[str, Any]) -> bytes:
         self._relayed += 1
@@ -134,6 +141,9 @@ class ClientWriter:
             "conversation_id": self._thread.conversation,
             "message_id": self._thread.answer,
         }
+
+    def _end(self, end: Done | Failed) -> bytes:
+        return self._done(end.reason) if isinstance(end, Done) else self._error(end.error())
 
     def _done(self, reason: str) -> bytes:
         used = self._usage
@@ -164,10 +174,16 @@ def _frames(event: Event) -> bytes:
                 TOOL_RESULT, {"id": event.id, "status": event.status, "output": event.output}
             )
         case Resolved():
-            decision = _DECISIONS[event.resolution.outcome]
-            data = {"request_id": event.interrupt_id, "decision": decision}
-            return _frame(APPROVAL_RESULT, data)
+            return _answered(event.interrupt_id, event.resolution)
     return b""
+
+
+def _answered(id: str, answer: Resolution) -> bytes:
+    """Who has decided what; a value stands in the place of the arguments that were asked for."""
+    is_edited = answer.value is not None
+    page = {"request_id": id, "decision": _DECISIONS[answer.outcome], "by": answer.resolver}
+    more = {"edited": is_edited} | ({"arguments": answer.value} if is_edited else {})
+    return _frame(APPROVAL_RESULT, page | more)
 
 
 def _asked(asked: Interrupt) -> bytes:

@@ -62,10 +62,11 @@ SCHEMAS: Final[dict[str, Any]] = {
     },
     "Decision": {
         "type": "object",
-        "required": ["outcome"],
+        "oneOf": [{"required": ["outcome"]}, {"required": ["decision"]}],
         "additionalProperties": False,
         "properties": {
             "outcome": {"enum": ["accepted", "rejected"]},
+            "decision": {"enum": ["approved", "denied"], "description": "The same as an outcome"},
             "value": {"description": "An option, a value of the schema, or other arguments"},
             "remember": {
                 "type": ["object", "null"],
