@@ -19,8 +19,16 @@ DOMAIN = "acme.example"
 MODES = {"message": "sync", "stream": "stream", "task": "async"}
 RUNS = ("run:read", "run:cancel", "call:*", "pay")
 MEMORY = ("memory:read", "memory:write")
-SCOPES = (*RUNS, *MEMORY, "metrics", "admin:runs", "admin:people", "admin:reload")
+SCOPES = (*RUNS, *MEMORY, "triggers", "metrics", "admin:runs", "admin:people", "admin:reload")
 PERSON = "described"
+# What these take is tried where they are tested; here their refusals are as they are described.
+TRIED_ELSEWHERE = ("/conversations/", "/hooks", "/schedules")
+SENT: dict[str, dict[str, Any]] = {
+    "/rules": {"person": PERSON, "ceiling": "1"},
+    "/message": {"content": "hi", "agent": "words"},
+    "/people/{person}/roles": {"roles": ["viewer"]},
+    "/people": {"name": f"{PERSON}-too", "roles": ["viewer"]},
+}
 SIGNATURE = {"content-digest", "signature-input", "signature"}
 
 
@@ -93,6 +101,22 @@ class Described:
         reply = request("PUT", f"{self.acme.url}/memory/words/kept.md", fields, body)
         assert self.check("put", "/memory/{agent}/{path}", reply) == 200
 
+    def conversation(self) -> str:
+        """A conversation of whoever holds the token."""
+        reply = self.post("/message", {"content": "hi", "agent": "words"})
+        assert self.check("post", "/message", reply) == 200
+        return reply.headers["x-conversation-id"]
+
+    def trigger(self) -> None:
+        """A schedule and a hook that are called as an agent is, unless they are there."""
+        named = {"name": "words", "agent": "words"}
+        self.post("/schedules", {**named, "cron": "0 0 1 1 *", "message": "hi"})
+        self.post("/hooks", named)
+
+    def post(self, path: str, body: object) -> Reply:
+        fields = [("authorization", f"Bearer {self.token}"), ("content-type", "application/json")]
+        return request("POST", self.acme.url + path, fields, msgspec.json.encode(body))
+
     def rule(self) -> str:
         """An answer for the future."""
         body = msgspec.json.encode({"outcome": "accepted", "remember": {}})
@@ -136,9 +160,12 @@ def test_every_page_is_answered_as_it_is_described(described: Described) -> None
     described.acme.chat("hi", headers=[("x-tangle-runid", "conv_described")])
     task, question = described.task(), described.question()
     described.remember("once")
+    described.trigger()
+    conversation = described.conversation()
     for method, path in described.routes():
         if method == "get":
-            place = filled(path, task=task, run="conv_described", question=question)
+            id = conversation if path.startswith("/conversations/") else question
+            place = filled(path, task=task, run="conv_described", question=id)
             reply = described.page(place)
             # At the root it is the default agent that is asked, and the task is of another.
             expected = 404 if path == "/agent/task/{task}" else 200
@@ -166,16 +193,11 @@ def test_every_call_is_answered_as_it_is_described(described: Described) -> None
         else:
             body = None if path.endswith(("/cancel", "/end", "/undo")) else chat_body("hi", "words")
             body = b'{"outcome": "accepted"}' if question else body
-            if path == "/rules":
-                body = json.dumps({"person": PERSON, "ceiling": "1"}).encode()
-            if path.endswith("/roles"):
-                body = json.dumps({"roles": ["viewer"]}).encode()
-            if path == "/people":
-                body = json.dumps({"name": f"{PERSON}-too", "roles": ["viewer"]}).encode()
+            body = msgspec.json.encode(SENT[path]) if path in SENT else body
             reply = request("POST", described.acme.url + place, fields, body or b"")
         status = described.check(method, path, reply)
         # At the root the host names the default agent, and what is signed is for another one.
-        is_elsewhere = path.startswith("/agent/")
+        is_elsewhere = path.startswith(("/agent/", *TRIED_ELSEWHERE))
         assert is_elsewhere or status in {200, 201, 202}, (path, reply)
 
 
@@ -195,6 +217,9 @@ QUERIES = {
     "/memory/{agent}/{path}": "version",
     "/turn/memory": "folder search",
     "/turn/conversations": "search",
+    "/conversations": "limit before search agent trigger since until unread archived",
+    "/conversations/{id}": "limit before",
+    "/conversations/{id}/export": "format",
 }
 
 
