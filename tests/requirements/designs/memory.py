@@ -12,7 +12,7 @@ _USED = "tests/engine/tools/test_memory.py::"
 _PAST = "tests/engine/tools/test_past.py::"
 _TYPED = "tests/cli/memory/test_memory.py::"
 _FRONT = "tests/gateway/conversations/test_messages_memory.py::"
-_SAID = "tests/gateway/conversations/test_messages_past.py::"
+_SEARCHED = "tests/gateway/conversations/test_messages_past.py::"
 _KILLED = "tests/crash/points/test_loop_points.py::"
 
 ROWS = (
@@ -135,8 +135,8 @@ ROWS = (
         "A model searches what was said before, if the owner allows it.",
         "002 decision D152; R46",
         (
-            _SAID + "test_an_agent_finds_what_its_own_person_has_said_before",
-            _SAID + "test_nobody_else_finds_it_and_only_who_is_asked_by_her_searches",
+            _SEARCHED + "test_an_agent_finds_what_its_own_person_has_said_before",
+            _SEARCHED + "test_nobody_else_finds_it_and_only_who_is_asked_by_her_searches",
             _TOOLS + "test_what_was_said_before_is_searched_if_its_person_allows_it",
             _PAST + "test_the_conversations_of_who_acts_are_searched_and_no_others",
         ),

@@ -39,9 +39,6 @@ BUSY_SECONDS: Final = 3.0  # less than callers wait, so that they are told why
 
 # A page of 8 KiB holds three journal rows of 2 KB where 4 KiB holds one: 20 % less CPU a call.
 # A checkpoint each 8 MB: larger ones save a little more CPU and make the slowest call slower.
-# What is deleted is written over, also on pages that become free: FAST leaves there what a row held
-# before it was changed, which nobody finds who deletes the row later. Calls cost the same (10,000
-# changes of rows of 9 KB: 0.8 s of CPU both ways), to prune 60 MB costs 0.17 s and not 0.02.
 _SETTINGS: Final = (
     "PRAGMA page_size = 8192",
     "PRAGMA journal_mode = WAL",
@@ -50,7 +47,7 @@ _SETTINGS: Final = (
     "PRAGMA cache_size = -32768",
     "PRAGMA cache_spill = OFF",
     "PRAGMA trusted_schema = OFF",
-    "PRAGMA secure_delete = ON",
+    "PRAGMA secure_delete = ON",  # FAST leaves on free pages what rows held before a change
 )
 
 # What no row can be blamed for. Everything else that a statement raises is about its own values.
