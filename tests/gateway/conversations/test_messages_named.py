@@ -1,5 +1,7 @@
 """Handles that a message begins with, and mentions in an answer, on each store (R37)."""
 
+from functools import partial
+
 from carnet.testing.wait import until
 from tests.gateway.conversations.scene import Person
 
@@ -44,8 +46,7 @@ def test_what_one_of_several_asks_for_stands_beside_the_answers_of_the_others(
         decided = alice.post(f"/approvals/{asked['request_id']}", answer)
         assert decided.status == 200, decided.body
         place = f"/conversations/{sent.conversation}"
-        until(lambda place=place: alice.get(place).json["messages"][0]["state"] == "whole")
-        newest = alice.get(place).json["messages"][0]
+        newest = until(partial(_newest, alice, place), lambda seen: seen["state"] == "whole")
         assert newest["content"] == f"{line}\n\ncritic:\nweak: fly"
 
 
@@ -73,6 +74,11 @@ def test_a_mention_in_an_answer_is_relayed_as_a_message_of_its_own(alice: Person
     assert "assistant: critic said: weak: chair says:" in recalled.text
     again = alice.ask(f"/conversations/{sent.conversation}/regenerate", {"message": sent.message})
     assert again.events == sent.events
+
+
+def _newest(alice: Person, place: str) -> dict[str, str]:
+    newest: dict[str, str] = alice.get(place).json["messages"][0]
+    return newest
 
 
 def _turns(run: dict[str, object]) -> list[dict[str, object]]:
