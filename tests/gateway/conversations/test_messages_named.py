@@ -1,7 +1,6 @@
 """Handles that a message begins with, and mentions in an answer, on each store (R37)."""
 
 from functools import partial
-from typing import Any
 
 from carnet.testing.wait import until
 from tests.gateway.conversations.scene import Person
@@ -47,8 +46,7 @@ def test_what_one_of_several_asks_for_stands_beside_the_answers_of_the_others(
         decided = alice.post(f"/approvals/{asked['request_id']}", answer)
         assert decided.status == 200, decided.body
         place = f"/conversations/{sent.conversation}"
-        look = partial(_newest, alice, place)
-        newest = until(look, lambda message: message["state"] == "whole")
+        newest = until(partial(_newest, alice, place), lambda seen: seen["state"] == "whole")
         assert newest["content"] == f"{line}\n\ncritic:\nweak: fly"
 
 
@@ -78,6 +76,11 @@ def test_a_mention_in_an_answer_is_relayed_as_a_message_of_its_own(alice: Person
     assert again.events == sent.events
 
 
+def _newest(alice: Person, place: str) -> dict[str, str]:
+    newest: dict[str, str] = alice.get(place).json["messages"][0]
+    return newest
+
+
 def _turns(run: dict[str, object]) -> list[dict[str, object]]:
     """All turns of a run, as its page shows them: each with those made in it."""
     found: list[dict[str, object]] = []
@@ -86,10 +89,4 @@ def _turns(run: dict[str, object]) -> list[dict[str, object]]:
         turn = waiting.pop()
         found.append(turn)
         waiting += turn.get("children", [])
-    return found
-
-
-def _newest(person: Person, place: str) -> dict[str, Any]:
-    """The last message of a conversation."""
-    found: dict[str, Any] = person.get(place).json["messages"][0]
     return found

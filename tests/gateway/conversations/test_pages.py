@@ -85,7 +85,7 @@ def test_a_conversation_is_taken_along_whole(alice: Person) -> None:
 
 def test_who_is_asked_and_what_is_told_of_a_client_is_shown(alice: Person) -> None:
     page = alice.get("/owner").json
-    assert (page["agent"], page["orchestrator"]) == ("echo", "chair")
+    assert (page["agent"], page["orchestrator"]) == ("echo", "panel")
     assert page["client_context"] == {"models": ["path"], "tools": ["path"]}
 
 
