@@ -3,7 +3,8 @@
 `profile` says which functions the time goes to, `budget` what each step of a hop costs, `calls` how
 many functions a request calls, `walk` through how many files, `held` what an open stream holds,
 `engine` what a turn of an agent loop takes beside other packages, `conversation` how many durable
-steps of conversations there are in a second, beside another.
+steps of conversations there are in a second, beside another, `owner` what the conversations of a
+person take to look at.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from bench.engine import engine, loops_json, show_loops
 from bench.load import Wrong
 from bench.machine import facts
 from bench.measures import added_latency, burst, sync_seconds, throughput, trickle
+from bench.owner import looks_json, owner, show_looks
 from bench.process import allow_files
 from bench.profiling import AGENTS, profile, show_profile
 from bench.report import show, to_json, write_json
@@ -46,7 +48,7 @@ from bench.walk import show_walks, walks, walks_json
 
 STREAMS = "streams"  # the name of the measurements that share one more gateway
 FLAT, HELD, SIGNED, CLIENTS, BESIDE = "flat", "held", "signed", "clients", "tasks"
-WHAT = ("all", "profile", "budget", "calls", "walk", "engine", "conversation", HELD)
+WHAT = ("all", "profile", "budget", "calls", "walk", "engine", "conversation", "owner", HELD)
 BESIDE_SECONDS = 420.0  # the package slows down with every request: then it is left
 LEAST_SECONDS, MOST_SECONDS = 1.0, 20.0
 LEAST_REQUESTS = 1000  # with fewer, the clock of the CPU time is too coarse for a tenth of them
@@ -193,6 +195,30 @@ async def measure_streams(results: Results, at: Site) -> None:
         results.trickle = await trickle(running, seconds=results.seconds, cores=at.cores)
 
 
+async def measured(at: Site, given: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    """The figures of what was asked for, shown, and the exit code."""
+    match given.what:
+        case "budget":
+            found = await budget(at, seconds=given.seconds)
+            show_budget(found)
+            return budget_json(found), 0
+        case "engine":
+            loops = await engine(at, seconds=given.seconds)
+            show_loops(loops)
+            return loops_json(loops), 0
+        case "conversation":
+            talks = await conversation(at, seconds=given.seconds)
+            show_talks(talks)
+            return talks_json(talks), 0
+        case "owner":
+            looks = owner(at)
+            show_looks(looks)
+            return looks_json(looks), 1 if list(looks.failures()) else 0
+    results = await measure(at, given)
+    show(results)
+    return to_json(results), 1 if results.failures else 0
+
+
 async def run(given: argparse.Namespace) -> int:
     """What was asked for; everything that was started is stopped and removed."""
     allow_files(held.files_for(given.streams))  # also for the upstream, which is started next
@@ -204,22 +230,7 @@ async def run(given: argparse.Namespace) -> int:
         if given.what == "profile":
             show_profile(await profile(at, agent=given.agent, seconds=given.seconds))
             return 0
-        if given.what == "budget":
-            found = await budget(at, seconds=given.seconds)
-            show_budget(found)
-            figures, code = budget_json(found), 0
-        elif given.what == "engine":
-            loops = await engine(at, seconds=given.seconds)
-            show_loops(loops)
-            figures, code = loops_json(loops), 0
-        elif given.what == "conversation":
-            talks = await conversation(at, seconds=given.seconds)
-            show_talks(talks)
-            figures, code = talks_json(talks), 0
-        else:
-            results = await measure(at, given)
-            show(results)
-            figures, code = to_json(results), 1 if results.failures else 0
+        figures, code = await measured(at, given)
     if given.json is not None:
         write_json(figures, given.json)
     return code
