@@ -63,7 +63,7 @@ DIALOGUE = (
     Mutant(
         "dialogue:nested:ids",
         "runtime/dialogue/place.py",
-        "if not self.scope:",
+        "if not self.scope and self.caller is None:",
         "if self.run_id:",
     ),
     Mutant(

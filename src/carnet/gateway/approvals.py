@@ -158,8 +158,9 @@ class Approvals:
             await self._give_back(used, entry)  # it was agreed to before, by somebody
         if decision.remember is not None:
             await self._decisions.remember(entry, ceiling)
-        words = {} if decision.decision is None else {"decision": decision.decision}
-        await reply_json(exchange, self._page(answered) | {"request_id": name} | words)
+        told = decision.decision  # who answers in a client's words is told in these, too
+        words = {} if told is None else {"request_id": name, "decision": told}
+        await reply_json(exchange, self._page(answered) | words)
 
     async def _check_resolver(self, caller: Caller, entry: InboxEntry) -> int | None:
         """Refuse who may not answer; the rule by which somebody else agrees to a payment."""

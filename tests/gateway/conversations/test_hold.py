@@ -32,7 +32,9 @@ def test_what_is_approved_is_done_once_and_told_in_the_same_stream(
     stream, mail = mailing(carol)
     given = stream.answer(**answer)
     assert given.status == 200, given.body
-    assert given.json["request_id"] == stream.question
+    words = {**answer, "request_id": stream.question} if "decision" in answer else answer
+    assert given.json | words == given.json
+    assert given.json["id"] == stream.question
     frames = stream.rest()
     assert [each.event for each in frames] == ANSWERED
     answered = {"request_id": stream.question, "decision": "approved", "edited": False}
