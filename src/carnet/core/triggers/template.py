@@ -9,7 +9,8 @@ the event has nothing there, nothing stands there.
 Law 1. There is no code in it: no conditions, no calls, and what an event says is never read as a
        template.
 Law 2. Whatever is written twice braced and is no place is refused when the template is read.
-Law 3. What is made is bounded, each place and the whole of it, however large the event is.
+Law 3. What is made is bounded, each place and the whole of it, however large the event is; to read
+       a template takes time that grows as its text does.
 """
 
 import re
@@ -29,7 +30,6 @@ MOST_OF_PLACE: Final = 20_000  # characters
 MOST_WRITTEN: Final = 50_000
 CUT: Final = "…"
 
-_BRACED: Final = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _WAY: Final = re.compile(r" *([a-z]+(?:\.[A-Za-z0-9_$@-]{1,100})*) *", re.ASCII)
 _NUMBER: Final = re.compile(r"[0-9]{1,6}", re.ASCII)
 
@@ -54,13 +54,22 @@ def read_template(text: str) -> MessageTemplate:
     """The template that a text is, else a refusal that says why it is none."""
     if not text.strip() or len(text) > MOST_CHARACTERS:
         raise InvalidRequest(FIELD, f"must be a text of 1 to {MOST_CHARACTERS} characters")
-    pieces = _BRACED.split(text)
-    texts, braced = tuple(pieces[::2]), pieces[1::2]
+    texts, braced = _parted(text)
     if len(braced) > MOST_PLACES:
         raise InvalidRequest(FIELD, f"must have at most {MOST_PLACES} places")
     if any("{{" in piece or "}}" in piece for piece in texts):
         raise InvalidRequest(FIELD, "has two braces that open or close no place")
-    return MessageTemplate(texts, tuple(map(_way, braced)))
+    return MessageTemplate(tuple(texts), tuple(map(_way, braced)))
+
+
+def _parted(text: str) -> tuple[list[str], list[str]]:
+    """The texts of a template, and what stands in braces between each two; it is read once."""
+    texts, braced, at = list[str](), list[str](), 0
+    while (begin := text.find("{{", at)) >= 0 and (end := text.find("}}", begin + 2)) >= 0:
+        texts.append(text[at:begin])
+        braced.append(text[begin + 2 : end])
+        at = end + 2
+    return [*texts, text[at:]], braced
 
 
 def _way(text: str) -> tuple[str, ...]:
