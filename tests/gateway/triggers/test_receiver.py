@@ -88,6 +88,21 @@ def test_what_is_refused_for_its_form_tells_nobody_which_hooks_there_are(
         assert len({reply.body for reply in replies}) == 1
 
 
+def test_a_text_with_a_nul_is_refused_or_told_on_every_store(acme: Organisation) -> None:
+    owner = Owner(acme)
+    hook = owner.hook(template="{{ body.words }}")
+    assert send(hook, b'{"words": "one\\u0000two"}').status == 202
+    (fired,) = owner.ended("/hooks/orders")
+    answer = owner.get(f"/conversations/{fired['conversation']}").json["messages"][0]
+    assert answer["content"] == "You said: one\ufffdtwo"
+    schedule = {"name": "digest", "agent": "echo", "cron": "@daily", "message": "one\0two"}
+    made = {"name": "other", "agent": "echo", "template": "one\0two"}
+    for path, asked in (("/schedules", schedule), ("/hooks", made)):
+        assert code(owner.post(path, asked)) == (400, "invalid_request")
+    again = owner.post(f"/conversations/{fired['conversation']}/retry", {"message": "\0"})
+    assert code(again) == (404, "message_not_found")
+
+
 def test_a_large_event_is_read_and_its_message_made(acme: Organisation) -> None:
     owner = Owner(acme)
     hook = owner.hook(template="{{ body.words }}" * 20)

@@ -3,8 +3,8 @@
     New order {{ body.order.id }} of {{ body.customer.name }}: {{ body.items.0.title }}
 
 A place names a way through the JSON of the event, by the names of members and, in a list, by
-numbers from 0. A text stands as it is; anything else, and `{{ body }}` as a whole, as JSON. Where
-the event has nothing there, nothing stands there.
+numbers from 0. A text stands as it is, but for NUL; anything else, and `{{ body }}` as a whole, as
+JSON. Where the event has nothing there, nothing stands there.
 
 Law 1. There is no code in it: no conditions, no calls, and what an event says is never read as a
        template.
@@ -29,6 +29,7 @@ MOST_LEVELS: Final = 16
 MOST_OF_PLACE: Final = 20_000  # characters
 MOST_WRITTEN: Final = 50_000
 CUT: Final = "…"
+NO_SIGN: Final = "\ufffd"  # in the place of NUL, which not every store can keep in a text
 
 _WAY: Final = re.compile(r" *([a-z]+(?:\.[A-Za-z0-9_$@-]{1,100})*) *", re.ASCII)
 _NUMBER: Final = re.compile(r"[0-9]{1,6}", re.ASCII)
@@ -52,8 +53,9 @@ class MessageTemplate(Struct, frozen=True):
 
 def read_template(text: str) -> MessageTemplate:
     """The template that a text is, else a refusal that says why it is none."""
-    if not text.strip() or len(text) > MOST_CHARACTERS:
-        raise InvalidRequest(FIELD, f"must be a text of 1 to {MOST_CHARACTERS} characters")
+    if not text.strip() or len(text) > MOST_CHARACTERS or "\0" in text:
+        reason = f"must be a text of 1 to {MOST_CHARACTERS} characters, none of them NUL"
+        raise InvalidRequest(FIELD, reason)
     texts, braced = _parted(text)
     if len(braced) > MOST_PLACES:
         raise InvalidRequest(FIELD, f"must have at most {MOST_PLACES} places")
@@ -99,7 +101,8 @@ def _found(values: Mapping[str, Any], way: tuple[str, ...]) -> Any:
 def _shown(value: Any, encode: Encode) -> str:
     if value is None:
         return ""
-    return _cut(value if isinstance(value, str) else encode(value), MOST_OF_PLACE)
+    text = _cut(value if isinstance(value, str) else encode(value), MOST_OF_PLACE)
+    return text.replace("\0", NO_SIGN)
 
 
 def _cut(text: str, most: int) -> str:
