@@ -1,5 +1,7 @@
 """Agents that are named in what is said."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,6 +45,15 @@ def test_there_is_a_bound_to_them() -> None:
     text = " ".join(f"@a{i}" for i in range(100))
     assert len(mentions(text)) == MOST_MENTIONS
     assert len(leading_handles(text)[0]) == MOST_MENTIONS
+
+
+def test_one_that_is_named_without_end_is_not_read_without_end() -> None:
+    handles, rest = leading_handles("@a " * 80_000 + "hello")
+    assert handles == ("@a",)
+    assert rest.startswith("@a ")
+    began = time.process_time()
+    assert mentions(" @a" * 1_000_000) == ("@a",)
+    assert time.process_time() - began < 0.25
 
 
 def test_what_a_router_finds_them_by() -> None:

@@ -1,5 +1,6 @@
 """The message of an event: what stands in its places, and what is no template."""
 
+import time
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from carnet.core.triggers.template import (
     MOST_OF_PLACE,
     MOST_PLACES,
     MOST_WRITTEN,
+    NO_SIGN,
     read_template,
 )
 from carnet.errors import InvalidRequest
@@ -75,4 +77,14 @@ def test_what_is_made_is_bounded() -> None:
 
 @given(st.text(max_size=200))
 def test_a_text_stands_as_it_is(text: str) -> None:
-    assert made("<{{ body.text }}>", {"text": text}) == f"<{text}>"
+    shown = text.replace("\0", NO_SIGN)  # that one sign no store need hold
+    assert made("<{{ body.text }}>", {"text": text}) == f"<{shown}>"
+
+
+@pytest.mark.parametrize("piece", ["{", "{{ ", "{{ }", "}}", "{{ body }} {{"])
+def test_to_read_a_template_takes_time_that_grows_as_its_text_does(piece: str) -> None:
+    text = (piece * MOST_CHARACTERS)[:MOST_CHARACTERS]
+    began = time.process_time()
+    with pytest.raises(InvalidRequest):
+        read_template(text)
+    assert time.process_time() - began < 0.05

@@ -72,6 +72,46 @@ def test_what_is_forged_stale_or_oversized_is_refused_and_nothing_is_kept(
     assert len(owner.ended("/hooks/timed")) == 1
 
 
+def test_what_is_refused_for_its_form_tells_nobody_which_hooks_there_are(
+    acme: Organisation,
+) -> None:
+    owner = Owner(acme)
+    addresses = [owner.hook()["address"], f"{acme.url}/hooks/{owner.name}.unknown"]
+    json_type = [("content-type", "application/json")]
+    for headers, body, refusal in (
+        ([], BODY, (415, "media_type_unsupported")),
+        (json_type, b" " * 300_000, (413, "body_too_large")),
+        (json_type, BODY, (401, "hook_refused")),
+    ):
+        replies = [request("POST", address, headers, body) for address in addresses]
+        assert [code(reply) for reply in replies] == [refusal, refusal]
+        assert len({reply.body for reply in replies}) == 1
+
+
+def test_a_text_with_a_nul_is_refused_or_told_on_every_store(acme: Organisation) -> None:
+    owner = Owner(acme)
+    hook = owner.hook(template="{{ body.words }}")
+    assert send(hook, b'{"words": "one\\u0000two"}').status == 202
+    (fired,) = owner.ended("/hooks/orders")
+    answer = owner.get(f"/conversations/{fired['conversation']}").json["messages"][0]
+    assert answer["content"] == "You said: one\ufffdtwo"
+    schedule = {"name": "digest", "agent": "echo", "cron": "@daily", "message": "one\0two"}
+    made = {"name": "other", "agent": "echo", "template": "one\0two"}
+    for path, asked in (("/schedules", schedule), ("/hooks", made)):
+        assert code(owner.post(path, asked)) == (400, "invalid_request")
+    again = owner.post(f"/conversations/{fired['conversation']}/retry", {"message": "\0"})
+    assert code(again) == (404, "message_not_found")
+
+
+def test_a_large_event_is_read_and_its_message_made(acme: Organisation) -> None:
+    owner = Owner(acme)
+    hook = owner.hook(template="{{ body.words }}" * 20)
+    body = json.dumps({"words": [0.5] * 30_000}).encode()
+    assert send(hook, body).status == 202
+    (fired,) = owner.ended("/hooks/orders")
+    assert fired["state"] == "fired"
+
+
 def test_a_secret_address_is_enough_and_its_owner_alone_was_shown_it(acme: Organisation) -> None:
     owner = Owner(acme)
     hook = owner.hook(scheme="url")

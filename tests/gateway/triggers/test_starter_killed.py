@@ -23,6 +23,7 @@ from tests.support.organisation import Organisation
 HOOK = ("hook.before_keep", "hook.kept", "firing.leased", "firing.begun")
 SCHEDULE = ("schedule.before_tick", "schedule.ticked", "firing.before_end", "firing.ended")
 POINTS = frozenset({*HOOK, *SCHEDULE})
+FLAKY = '[agents.flaky]\nkind = "python"\ntarget = "agents:flaky"\n'
 TICK = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000  # of @yearly, long missed
 
 
@@ -35,7 +36,7 @@ def homes(
         gateway = Organisation(tmp_path_factory.mktemp("killed"), "acme.example")
         if store == "postgres":
             move_to(gateway, server.create())
-        gateway.configure("", agents=AGENTS)
+        gateway.configure(FLAKY, agents=AGENTS)
         gateway.start()
         yield gateway
         assert gateway.stop() == 0
@@ -101,3 +102,19 @@ def test_a_tick_begins_once_after_a_kill_at(home: Organisation, point: str) -> N
     (found,) = begun_once(owner, word)
     assert fired["conversation"] == found["id"]
     assert found["unread"] == 1
+
+
+def test_what_has_failed_is_not_run_again_after_a_kill_before_that_is_noted(
+    home: Organisation,
+) -> None:
+    owner, word = Owner(home), f"word{next(numbers)}"
+    owner.schedule(agent="flaky", message=word)
+    home.kill()
+    home.start(env={"CRASH_AT": "firing.before_end"})
+    with suppress(OSError, HTTPException):
+        owner.post("/schedules/digest/fire")
+    restarted(home)
+    (fired,) = owner.ended("/schedules/digest")
+    assert (fired["state"], fired["code"]) == ("failed", "agent_failed")
+    trace = (home.folder / "ran.txt").read_text().splitlines()
+    assert trace.count(f"flaky {word}") == 1

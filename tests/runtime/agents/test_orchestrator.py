@@ -1,5 +1,7 @@
 """Whom a message names first, and what is told of the answers."""
 
+import time
+
 import pytest
 
 from carnet.core.messages.events import Link, Message
@@ -23,6 +25,13 @@ def test_without_a_handle_or_a_question_nobody_is_asked(text: str) -> None:
         addressed([Message.user(text)])
     with pytest.raises(InvalidRequest):
         addressed([Message("user", (Link("https://x.example"),))])
+
+
+def test_one_that_is_named_without_end_is_refused_before_all_is_read() -> None:
+    began = time.process_time()
+    with pytest.raises(InvalidRequest, match="more than 64"):
+        addressed([Message.user("@a " * 80_000 + "find it")])
+    assert time.process_time() - began < 0.1
 
 
 def test_every_answer_stands_behind_its_address_unless_it_was_not_needed() -> None:

@@ -1,13 +1,16 @@
 """Agents that are named in what is said: `@critic`, or `@critic@globex.example`.
 
 Law. A mention begins a text or follows a space or an opening bracket, and is a name or an address
-     in its form: what stands in an e-mail address is none.
+     in its form: what stands in an e-mail address is none. They are looked for in the beginning of
+     a long text alone.
 """
 
 import re
 from typing import Final
 
 MOST_MENTIONS: Final = 16
+MOST_HANDLES: Final = 64  # that a text begins with, also if it names one again
+MOST_CHARACTERS: Final = 131_072  # of a text that are looked at
 
 _LOCAL: Final = r"[A-Za-z0-9_-](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?"
 _DOMAIN: Final = r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?"
@@ -20,7 +23,10 @@ def leading_handles(text: str) -> tuple[tuple[str, ...], str]:
     """The handles that a text begins with, each once, and what follows them."""
     found: dict[str, None] = {}
     at = 0
-    while len(found) < MOST_MENTIONS and (match := _LEADING.match(text, at)):
+    for _ in range(MOST_HANDLES):
+        match = _LEADING.match(text, at)
+        if match is None or len(found) >= MOST_MENTIONS:
+            break
         found[match[1]] = None
         at = match.end()
     return tuple(found), text[at:].strip()
@@ -29,7 +35,7 @@ def leading_handles(text: str) -> tuple[tuple[str, ...], str]:
 def mentions(text: str) -> tuple[str, ...]:
     """The handles in a text, each once, in their order."""
     found: dict[str, None] = {}
-    for match in _WITHIN.finditer(text):
+    for match in _WITHIN.finditer(text[:MOST_CHARACTERS]):
         found[match[1].rstrip(".-")] = None
         if len(found) >= MOST_MENTIONS:
             break

@@ -3,13 +3,14 @@
     New order {{ body.order.id }} of {{ body.customer.name }}: {{ body.items.0.title }}
 
 A place names a way through the JSON of the event, by the names of members and, in a list, by
-numbers from 0. A text stands as it is; anything else, and `{{ body }}` as a whole, as JSON. Where
-the event has nothing there, nothing stands there.
+numbers from 0. A text stands as it is, but for NUL; anything else, and `{{ body }}` as a whole, as
+JSON. Where the event has nothing there, nothing stands there.
 
 Law 1. There is no code in it: no conditions, no calls, and what an event says is never read as a
        template.
 Law 2. Whatever is written twice braced and is no place is refused when the template is read.
-Law 3. What is made is bounded, each place and the whole of it, however large the event is.
+Law 3. What is made is bounded, each place and the whole of it, however large the event is; to read
+       a template takes time that grows as its text does.
 """
 
 import re
@@ -28,8 +29,8 @@ MOST_LEVELS: Final = 16
 MOST_OF_PLACE: Final = 20_000  # characters
 MOST_WRITTEN: Final = 50_000
 CUT: Final = "…"
+NO_SIGN: Final = "\ufffd"  # in the place of NUL, which not every store can keep in a text
 
-_BRACED: Final = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _WAY: Final = re.compile(r" *([a-z]+(?:\.[A-Za-z0-9_$@-]{1,100})*) *", re.ASCII)
 _NUMBER: Final = re.compile(r"[0-9]{1,6}", re.ASCII)
 
@@ -52,15 +53,25 @@ class MessageTemplate(Struct, frozen=True):
 
 def read_template(text: str) -> MessageTemplate:
     """The template that a text is, else a refusal that says why it is none."""
-    if not text.strip() or len(text) > MOST_CHARACTERS:
-        raise InvalidRequest(FIELD, f"must be a text of 1 to {MOST_CHARACTERS} characters")
-    pieces = _BRACED.split(text)
-    texts, braced = tuple(pieces[::2]), pieces[1::2]
+    if not text.strip() or len(text) > MOST_CHARACTERS or "\0" in text:
+        reason = f"must be a text of 1 to {MOST_CHARACTERS} characters, none of them NUL"
+        raise InvalidRequest(FIELD, reason)
+    texts, braced = _parted(text)
     if len(braced) > MOST_PLACES:
         raise InvalidRequest(FIELD, f"must have at most {MOST_PLACES} places")
     if any("{{" in piece or "}}" in piece for piece in texts):
         raise InvalidRequest(FIELD, "has two braces that open or close no place")
-    return MessageTemplate(texts, tuple(map(_way, braced)))
+    return MessageTemplate(tuple(texts), tuple(map(_way, braced)))
+
+
+def _parted(text: str) -> tuple[list[str], list[str]]:
+    """The texts of a template, and what stands in braces between each two; it is read once."""
+    texts, braced, at = list[str](), list[str](), 0
+    while (begin := text.find("{{", at)) >= 0 and (end := text.find("}}", begin + 2)) >= 0:
+        texts.append(text[at:begin])
+        braced.append(text[begin + 2 : end])
+        at = end + 2
+    return [*texts, text[at:]], braced
 
 
 def _way(text: str) -> tuple[str, ...]:
@@ -90,7 +101,8 @@ def _found(values: Mapping[str, Any], way: tuple[str, ...]) -> Any:
 def _shown(value: Any, encode: Encode) -> str:
     if value is None:
         return ""
-    return _cut(value if isinstance(value, str) else encode(value), MOST_OF_PLACE)
+    text = _cut(value if isinstance(value, str) else encode(value), MOST_OF_PLACE)
+    return text.replace("\0", NO_SIGN)
 
 
 def _cut(text: str, most: int) -> str:

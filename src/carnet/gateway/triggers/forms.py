@@ -155,8 +155,8 @@ def refuse_unknown(asked: Mapping[str, Any], fields: Collection[str]) -> None:
 
 def _text(asked: Mapping[str, Any], field: str, most: int) -> str:
     given = asked.get(field)
-    if not isinstance(given, str) or not given.strip() or len(given) > most:
-        raise InvalidRequest(field, f"must be a text of 1 to {most} characters")
+    if not isinstance(given, str) or not given.strip() or len(given) > most or "\0" in given:
+        raise InvalidRequest(field, f"must be a text of 1 to {most} characters, none of them NUL")
     return given
 
 

@@ -3,22 +3,30 @@
 The name in the address is hers and its own: `alice.orders`.
 
 Law 1. Who cannot prove that it may send is told one thing, whether there is such a hook or not, and
-       nothing of what it sent is stored.
+       nothing of what it sent is stored. What is refused for its form is refused before a hook is
+       looked for.
 Law 2. An event is acknowledged when what it begins is written down; sent again, it is answered the
        same and begins nothing.
-Law 3. A body is bounded, and read as JSON only when its signature holds.
+Law 3. A body is bounded, and read as JSON only when its signature holds; a large one is read, and
+       its message made, beside the event loop.
 """
 
+import asyncio
 import re
+from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
+from carnet.core.people.identity import Secret
 from carnet.core.people.proof import SECOND_US
 from carnet.core.triggers.template import read_template
 from carnet.errors import HookRefused
+from carnet.gateway.bodies import LARGE_BYTES
 from carnet.gateway.triggers.own_triggers import TriggerParts
 from carnet.http.exchange import Exchange, Row, check_json_body, reply_json
 from carnet.ports.calls.triggers import Hook, NewFiring
 from carnet.wire.grammar import json
+from carnet.wire.grammar.headers import Headers
 from carnet.wire.hooks.scheme import SCHEMES, HookEvent, prove
 
 ACCEPTED: Final = 202
@@ -42,20 +50,23 @@ class HookReceiver:
         await self._take(exchange, address, secret)
 
     async def _take(self, exchange: Exchange, address: str, shown: str | None) -> None:
-        hook, parts = await self._find(address), self._parts
         check_json_body(exchange.headers)
         body = await exchange.read(self._max_bytes)
+        hook, parts = await self._find(address), self._parts
         now = parts.clock.wall_us()
-        event = prove(
-            SCHEMES[hook.scheme],
+        read = partial(
+            _read,
+            hook,
             exchange.headers,
             body,
             secrets=await parts.hooks.secrets(hook, now),
             now=now // SECOND_US,
             shown=shown,
         )
+        is_large = len(body) > LARGE_BYTES
+        event, content = await asyncio.to_thread(read) if is_large else read()
         if not event.is_test:
-            await self._keep(hook, event, now)
+            await self._keep(hook, event, content, now)
             parts.wake()
         is_answered = event.answer is not None
         page = event.answer if is_answered else {"status": "accepted", "event": event.id}
@@ -72,10 +83,8 @@ class HookReceiver:
             raise HookRefused
         return hook
 
-    async def _keep(self, hook: Hook, event: HookEvent, now: int) -> None:
+    async def _keep(self, hook: Hook, event: HookEvent, content: str, now: int) -> None:
         parts = self._parts
-        values = {"body": event.body, "event": event.id, "hook": hook.name}
-        content = read_template(hook.template).write(values, json.write_text)
         await parts.hooks.receive(
             hook,
             event.key,
@@ -84,6 +93,21 @@ class HookReceiver:
             most=parts.bounds.firings,
             now=now,
         )
+
+
+def _read(
+    hook: Hook,
+    headers: Headers,
+    body: bytes,
+    *,
+    secrets: Sequence[Secret],
+    now: int,
+    shown: str | None,
+) -> tuple[HookEvent, str]:
+    """The event that a request tells, if it holds, and the message that is made of it."""
+    event = prove(SCHEMES[hook.scheme], headers, body, secrets=secrets, now=now, shown=shown)
+    values = {"body": event.body, "event": event.id, "hook": hook.name}
+    return event, read_template(hook.template).write(values, json.write_text)
 
 
 ROUTES = (

@@ -4,14 +4,22 @@ Law 1. It opens a conversation of hers, which she finds among the others, and no
 Law 2. It is a call as any other: the gate judges it by the token that made the trigger, with all of
        the limits of that, and the agent cannot tell it from what she says.
 Law 3. Its key names it: begun again after a crash it is the same message, and goes on in the same
-       turn while that may run again.
+       turn if that has no end, or its gateway was stopped. What has failed is not run again: its
+       owner is told, and decides.
 """
 
 from collections.abc import Callable
 
 from carnet.core.call import Call
+from carnet.core.chain.turn import Turn
 from carnet.core.people.identity import Caller, Secret, owner_of
-from carnet.errors import CarnetError, ConversationBusy, ConversationNotFound, TokenInvalid
+from carnet.errors import (
+    CarnetError,
+    ConversationBusy,
+    ConversationNotFound,
+    ShuttingDown,
+    TokenInvalid,
+)
 from carnet.gateway.conversations.answers import Answers
 from carnet.gateway.conversations.claims import ThreadClaims
 from carnet.guards.caller.authentication import caller_of
@@ -110,8 +118,9 @@ class ConversationStarter:
         conversation, answer = await self._look(begun)
         if conversation.answering == answer.id:
             raise ConversationBusy  # by who is alive, or not known to be dead yet
+        turn = await self._conversations.turn_of(conversation.owner, answer)
         is_over = answer.state in {"whole", "failed"} or answer.waits
-        if is_over:
+        if is_over or (turn is not None and _has_failed(turn)):
             return None
         new = await self._claims.again(conversation, begun.question, answer, caller)
         return await self._conversations.begin_answer(new)
@@ -143,3 +152,8 @@ class ConversationStarter:
         return FiringEnd(
             state="done" if is_whole else "failed", conversation=conversation.id, code=answer.code
         )
+
+
+def _has_failed(turn: Turn) -> bool:
+    """Whether a turn has an end that is not for us to change: its agent's, or its owner's."""
+    return turn.state == "failed" and turn.code != ShuttingDown.code

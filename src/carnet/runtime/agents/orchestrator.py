@@ -93,15 +93,15 @@ def addressed(messages: Sequence[Message]) -> tuple[tuple[str, ...], list[Messag
     """Whom the last thing that was said names first, and the conversation without that."""
     last = messages[-1]
     place = next((n for n, part in enumerate(last.parts) if isinstance(part, str)), None)
-    found: dict[str, None] = {}
+    found: list[str] = []
     rest = "" if place is None else str(last.parts[place])
     while rest := rest.lstrip():
         word, *after = rest.split(maxsplit=1)
         handle = _handle(word.rstrip(_BESIDE))
         if handle is None:
             break
-        found[handle] = None
-        if len(found) > MOST_BRANCHES:
+        found.append(handle)
+        if len(found) > MOST_BRANCHES:  # also of those that are named again: each is read
             raise InvalidRequest("messages", f"names more than {MOST_BRANCHES} agents")
         rest = after[0] if after else ""
     if not found or place is None:
@@ -110,7 +110,7 @@ def addressed(messages: Sequence[Message]) -> tuple[tuple[str, ...], list[Messag
     if not rest:
         raise InvalidRequest("messages", "says nothing after the handles")
     parts = (*last.parts[:place], rest, *last.parts[place + 1 :])
-    return tuple(found), [*messages[:-1], replace(last, parts=parts)]
+    return tuple(dict.fromkeys(found)), [*messages[:-1], replace(last, parts=parts)]
 
 
 def _handle(word: str) -> str | None:

@@ -243,6 +243,8 @@ class StoredConversations:
 
     async def message(self, conversation: KeptConversation, message: str) -> KeptMessage | None:
         """One message of a conversation."""
+        if "\0" in message:  # which is in no id, and not every database can be asked for
+            return None
         rows = await self._database.fetch(sql.MESSAGE, (message, conversation.n))
         return read_message(rows[0]) if rows else None
 

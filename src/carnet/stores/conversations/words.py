@@ -2,7 +2,8 @@
 
 Law 1. A word is found however it is capitalised or composed. Where people write without spaces, two
        letters that stand side by side are a word.
-Law 2. However long a text is, it has at most so many words; the first ones count.
+Law 2. However long a text is, it has at most so many words; the first ones count. To find them
+       takes time that grows as the text does.
 """
 
 import re
@@ -19,6 +20,7 @@ MOST_CHARACTERS: Final = 65_536  # of a text that are looked at
 AT_A_TIME: Final = 64  # words of one statement
 
 _WORD: Final = re.compile(r"\w+")
+_PIECE: Final = re.compile(r"\S{1,256}\s?|\s{1,256}")
 # Han, kana and Hangul, whose words have no spaces between them.
 _DENSE: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
 
@@ -36,11 +38,28 @@ _INSERT: Final = (
 def words_of(text: str, most: int = MOST_WORDS) -> tuple[str, ...]:
     """The words of a text, each once, in their order."""
     found: dict[str, None] = {}
-    for word in _words(unicodedata.normalize("NFKC", text[:MOST_CHARACTERS]).casefold()):
+    for word in _words(_composed(text).casefold()):
         found[word[:MOST_LETTERS]] = None
         if len(found) >= most:
             break
     return tuple(found)
+
+
+def _composed(text: str) -> str:
+    """As much of a text as is looked at, each letter in its one form.
+
+    To put marks in their order takes as long as the square of how many follow each other: a text is
+    composed in pieces that are short.
+    """
+    if text.isascii():
+        return text[:MOST_CHARACTERS]
+    found, room = list[str](), MOST_CHARACTERS
+    for match in _PIECE.finditer(text):
+        found.append(unicodedata.normalize("NFKC", match[0]))
+        room -= len(found[-1])
+        if room <= 0:
+            break
+    return "".join(found)[:MOST_CHARACTERS]
 
 
 def _words(text: str) -> Iterator[str]:
