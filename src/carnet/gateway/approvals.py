@@ -158,8 +158,8 @@ class Approvals:
             await self._give_back(used, entry)  # it was agreed to before, by somebody
         if decision.remember is not None:
             await self._decisions.remember(entry, ceiling)
-        told = decision.decision  # who answers in a client's words is told in these, too
-        words = {} if told is None else {"request_id": name, "decision": told}
+        decided = decision.decision  # who answers in a client's words is answered in these, too
+        words = {} if decided is None else {"request_id": name, "decision": decided}
         await reply_json(exchange, self._page(answered) | words)
 
     async def _check_resolver(self, caller: Caller, entry: InboxEntry) -> int | None:

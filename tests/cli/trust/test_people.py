@@ -36,7 +36,7 @@ def test_init_makes_the_owner_and_the_starter_token_is_hers(cli: Cli) -> None:
         "run:cancel",
         "run:read",
     ]
-    assert starter["scopes"] == [*plain, "tool:*"]
+    assert starter["scopes"] == [*plain, "tool:*", "triggers"]
 
 
 def test_an_owner_who_ended_is_not_made_again(cli: Cli, home: Path) -> None:

@@ -150,7 +150,8 @@ def test_only_final_errors_with_a_status_that_clients_repeat_forbid_repeating() 
         *("peer_refused", "egress_refused", "config_invalid", "unreachable", "loop_detected"),
         *("model_key_refused", "model_not_found"),
         *("policy_state_invalid", "answered_otherwise"),  # 409: a resolution is used once
-        "person_exists",
+        *("person_exists", "trigger_exists", "too_many_triggers"),
+        *("conversation_full", "too_many_conversations", "memory_full", "memory_changed"),
         *("too_many_waiting", "too_many_questions"),  # 429: first something has to be answered
         *("wait_required", "unavailable"),  # a policy: the turn waits for an answer
     }
