@@ -210,6 +210,12 @@ async def test_another_answer_stands_beside_the_first_and_the_same_is_given_anew
     assert beside == [(begun.question.n, "ans_a"), (begun.question.n, "ans_2"), (None, "msg_a")]
     with pytest.raises(MessageNotFound):
         await store.conversations.begin_answer(replace(new, to="ans_a"))
+    await store.conversations.settle(ALICE, "ans_2", whole("all"))
+    with pytest.raises(ConversationBusy):  # it was tried again by two, and one was first
+        await store.conversations.begin_answer(replace(new, turn="turn_4"))
+    answer = await store.conversations.message(conversation, "ans_2")
+    assert answer is not None
+    assert (answer.state, answer.turn, answer.text) == ("whole", "turn_3", "all")
 
 
 async def test_an_edited_message_begins_a_branch_that_can_be_left_again(store: Store) -> None:

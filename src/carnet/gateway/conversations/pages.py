@@ -5,6 +5,7 @@ Law 1. Each is its owner's: what somebody else asks for is not there, in the sam
 Law 2. A list and a conversation are read a page at a time, by keys: what is added meanwhile moves
        nothing.
 Law 3. What leaves in an export is all that is kept of the branch that is shown.
+Law 4. What is held of messages for those who read slowly is bounded, as it is of the journal.
 """
 
 import asyncio
@@ -96,15 +97,16 @@ class ConversationPages:
             if found is None:
                 raise MessageNotFound
             last = found.parent
-        if before is None or last is not None:
-            async with self._readers.room(caller.actor.name, PAGE_BYTES):
+        # Until its reader has taken it.
+        async with self._readers.room(caller.actor.name, PAGE_BYTES):
+            if before is None or last is not None:
                 branch = await self._conversations.branch(
                     conversation, last=last, limit=read_lines(query)
                 )
                 messages = await self._shown(conversation, branch)
-        following = branch[-1].id if branch and branch[-1].parent is not None else None
-        page = self._line(conversation) | {"messages": messages, "next": following}
-        await reply_json(exchange, page)
+            following = branch[-1].id if branch and branch[-1].parent is not None else None
+            page = self._line(conversation) | {"messages": messages, "next": following}
+            await reply_json(exchange, page)
 
     async def change(self, exchange: Exchange, caller: Caller, name: str) -> None:
         """PATCH /conversations/{id}: its title, whether it is put away or unread, its branch."""
@@ -143,12 +145,13 @@ class ConversationPages:
             (b"cache-control", b"no-store"),
             (b"content-disposition", file),
         ]
-        await exchange.start(200, fields)
-        if exchange.method != "HEAD":
-            pieces = self._as_json(conversation) if is_json else self._as_text(conversation)
-            async for piece in pieces:
-                await exchange.write(piece)
-        await exchange.write(b"", more=False)
+        async with self._readers.room(caller.actor.name, PAGE_BYTES):
+            await exchange.start(200, fields)
+            if exchange.method != "HEAD":
+                pieces = self._as_json(conversation) if is_json else self._as_text(conversation)
+                async for piece in pieces:
+                    await exchange.write(piece)
+            await exchange.write(b"", more=False)
 
     async def front(self, exchange: Exchange, caller: Caller) -> None:
         """GET /owner: who is asked, and what agents are told of a client."""

@@ -180,9 +180,10 @@ class StoredConversations:
             anew = (new.agent, new.run, new.turn, new.id, new.owner, *own, new.id)
             place = (sql.ANEW, anew)
         point("message.before_keep")
+        take = (new.id, now, new.agent, *own, self.most_messages, new.id)
         taken, *_ = await self._database.transact(
             [
-                (sql.TAKE, (new.id, now, new.agent, *own, self.most_messages)),
+                (f"{sql.TAKE} AND {sql.NOT_WHOLE}", take),
                 place,
                 (sql.HEAD, (new.id, 0 if is_there else 1, *own, new.id, new.id)),
                 (sql.ASKED, ("unanswered", new.id, new.owner)),

@@ -26,6 +26,7 @@ from carnet.wire.grammar import json
 from carnet.wire.grammar.times import when
 
 AT_A_TIME: Final = 20  # answers whose turns give way together
+WORDS_AT_A_TIME: Final = 5_000  # a long conversation holds a million, and others wait to write
 KEPT: Final = frozenset({"receipt"})  # a receipt is a proof, and holds no words
 
 _CUT_LOG: Final = "PRAGMA wal_checkpoint(TRUNCATE)"
@@ -34,7 +35,10 @@ _GONE: Final = (
     "UPDATE conversation SET deleted = ?, title = NULL, agent = '', head = NULL, answering = NULL,"
     " unread = 0, archived = NULL, updated = ? WHERE n = ? AND owner = ? AND deleted IS NULL"
 )
-_WORDS: Final = "DELETE FROM message_word WHERE conversation = ?"
+_WORDS: Final = (
+    "DELETE FROM message_word WHERE (owner, word, conversation, source) IN (SELECT owner, word,"
+    " conversation, source FROM message_word WHERE conversation = ? LIMIT ?)"
+)
 _UNWIPED: Final = (
     "SELECT n, owner FROM conversation WHERE deleted IS NOT NULL AND size > 0 ORDER BY n LIMIT ?"
 )
@@ -87,7 +91,7 @@ class ConversationDeletion:
         """Leave nothing of a conversation but that it was there."""
         n, owner = conversation.n, conversation.owner
         point("conversation.before_delete")
-        await self._transact([(_GONE, (now, now, n, owner)), (_WORDS, (n,))])
+        await self._transact([(_GONE, (now, now, n, owner))])
         point("conversation.deleted")
         await self._wipe(n, owner, now)
 
@@ -115,8 +119,10 @@ class ConversationDeletion:
             statements.append((_BLANK.format(marks(len(numbers))), (b"", *numbers)))
             await self._transact(statements)
             point("conversation.deleted")
-        # What was being written down meanwhile has left words of a conversation that is gone.
-        await self._transact([(_WORDS, (n,)), (_WIPED, (n,))])
+        # With those that were being written down meanwhile.
+        while (await self._transact([(_WORDS, (n, WORDS_AT_A_TIME))]))[0]:
+            point("conversation.deleted")
+        await self._transact([(_WIPED, (n,))])
 
     async def _turns_in(self, owner: str, names: Sequence[Value]) -> Sequence[Row]:
         """The turns of runs that the owner has begun, with those that were made in them."""
@@ -162,7 +168,7 @@ class ConversationDeletion:
         statements.append((_SEEN.format(listed), (Deleted.code, *numbers)))
         return statements
 
-    async def _transact(self, statements: Sequence[Statement]) -> None:
-        """Run them; the log is cut after that."""
+    async def _transact(self, statements: Sequence[Statement]) -> Sequence[int]:
+        """Run them; the log is cut after that. How many rows each has changed."""
         self._is_due = True
-        await self._database.transact(statements)
+        return await self._database.transact(statements)

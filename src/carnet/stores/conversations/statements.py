@@ -22,6 +22,8 @@ TAKE: Final = (
     "UPDATE conversation SET answering = ?, updated = ?, agent = ?, archived = NULL"
     f" WHERE {OWN} AND answering IS NULL AND size < ?"
 )
+# An answer that has become whole meanwhile stands: who wanted it tried again was late.
+NOT_WHOLE: Final = "NOT EXISTS (SELECT 1 FROM message WHERE id = ? AND state = 'whole')"
 SAY: Final = (
     "INSERT INTO message (id, conversation, owner, parent, role, parts, metadata, state,"
     " client_id, client_hash, digest, created)"
