@@ -196,9 +196,10 @@ class _Building:
         claims = ThreadClaims(kept, backend.router, policy, clock=clock, ids=ids)
         relay = build_relay(backend, self._stamps) if policy.relays else None
         journal = backend.journal
+        messages = MessageEndpoint(
+            answering, kept, claims, answers, journal, policy, store.memory, relay
+        )
         readers = backend.concurrency.readers
-        parts = (answering, kept, claims, answers, journal, policy, store.memory, relay)
-        messages = MessageEndpoint(*parts, readers=readers)
         pages = ConversationPages(kept, policy, clock, readers=readers, words=words_of)
         return answering, [*offered(MESSAGES, messages), *offered(CONVERSATIONS, pages)]
 

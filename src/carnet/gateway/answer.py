@@ -78,6 +78,7 @@ class Answering:
         self._clock = clock
         self._metrics = metrics
         self._max_bytes = max_bytes
+        self.readers = concurrency.readers  # who are told again what was said
         self.draining = False
 
     def begin(self) -> float:

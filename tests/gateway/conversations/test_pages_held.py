@@ -7,7 +7,7 @@ import pytest
 
 from carnet.core.people.identity import Actor, Caller
 from carnet.gateway.conversations.claims import FrontPolicy
-from carnet.gateway.conversations.messages import TOLD_BYTES, MessageEndpoint
+from carnet.gateway.conversations.messages import REPEAT_BYTES, MessageEndpoint
 from carnet.gateway.conversations.pages import PAGE_BYTES, ConversationPages
 from carnet.guards.readers import Readers
 from carnet.ports.calls.conversations import BegunAnswer, KeptConversation, KeptMessage
@@ -111,12 +111,13 @@ async def test_an_answer_that_is_told_again_is_counted_until_its_reader_has_it()
 
     parts: Any = SimpleNamespace(
         begin=lambda: 0.0,
+        readers=readers,
         choose=lambda *_: SimpleNamespace(name="echo"),
         message=lambda *_, **__: None,
         with_resolutions=as_they_are,
     )
     store: Any = kept
     own = (parts, store, parts, parts, parts, FrontPolicy(), parts)
-    await MessageEndpoint(*own, readers=readers).send(exchange, CALLER)
-    assert exchange.counted == {TOLD_BYTES}
+    await MessageEndpoint(*own).send(exchange, CALLER)
+    assert exchange.counted == {REPEAT_BYTES}
     assert readers.total == 0

@@ -28,7 +28,6 @@ from carnet.gateway.answer import Answering
 from carnet.gateway.bodies import LARGE_BYTES
 from carnet.gateway.conversations.answers import Answers, thread_of
 from carnet.gateway.conversations.claims import FrontPolicy, ThreadClaims
-from carnet.guards.readers import Readers
 from carnet.http.exchange import Exchange, Row, check_json_body, read_authorization, reply_json
 from carnet.ports.calls.agent import Journal
 from carnet.ports.calls.conversations import (
@@ -45,7 +44,7 @@ from carnet.wire.grammar import json
 
 BESIDE_BYTES: Final = 131_072  # of a body, beside what is said: its escapes and its metadata
 MOST_BYTES: Final = 4_096  # of a body that says which message is meant
-TOLD_BYTES: Final = 1024 * 1024  # that an answer which is told again is counted as
+REPEAT_BYTES: Final = 1024 * 1024  # that an answer which is told again is counted as
 CONVERSATION: Final = "x-conversation-id"
 LOOKED_BACK: Final = 16  # messages, for the last answer
 OPEN: Final = frozenset({"running", "queued", "waiting"})
@@ -74,15 +73,12 @@ class MessageEndpoint:
         policy: FrontPolicy,
         memories: Memories,
         relay: Callable[[Call], Call] | None = None,
-        *,
-        readers: Readers,
     ) -> None:
         """`answering` has the calls admitted and answered; `journal` stops them.
 
         `memories` are what agents have kept of conversations; `relay` has those asked whom an
-        answer mentions. `readers` bounds what is held of answers that are told again.
+        answer mentions.
         """
-        self._readers = readers
         self._relay = relay
         self._memories = memories
         self._answering = answering
@@ -255,7 +251,7 @@ class MessageEndpoint:
             begun = await self._conversations.begin_answer(new)
             await self._give(exchange, caller, begun, began)
             return
-        async with self._readers.room(caller.actor.name, TOLD_BYTES):
+        async with self._answering.readers.room(caller.actor.name, REPEAT_BYTES):
             await self._tell(exchange, begun)
 
     async def _give(
