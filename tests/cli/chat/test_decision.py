@@ -2,6 +2,7 @@
 
 import json
 
+from carnet.cli.chat.decision import question_lines
 from carnet.cli.chat.history import YOU
 from tests.cli.chat.conftest import Chatter
 from tests.cli.chat.terminal import Terminal
@@ -87,3 +88,14 @@ def test_one_of_several_is_chosen_by_number_or_in_words(alice: Chatter) -> None:
             seat.types(typed)
             seat.shows(f"painted {painted}\n")
             seat.shows(YOU)
+
+
+def test_all_of_what_is_approved_is_shown() -> None:
+    arguments = {"to": "bob", "text": "x" * 5_000 + "\x1b[2J\nthe end"}
+    asked = {"kind": "approval", "message": "m" * 300 + "?", "arguments": arguments}
+    first, to, text = question_lines(asked)
+    assert first.endswith("mm?")
+    assert to == "  to: bob"
+    assert text.startswith("  text: xxx")
+    assert text.endswith("the end")
+    assert not {"\x1b", "\n"} & set(text)

@@ -34,7 +34,7 @@ class QuestionForm:
 
     def ask(self, question: dict[str, Any]) -> Decision | None:
         """Her answer; None if she leaves it for later."""
-        for line in _lines(question):
+        for line in question_lines(question):
             self._screen.note(line)
         while True:
             try:
@@ -110,17 +110,17 @@ def _wants_value(question: dict[str, Any]) -> bool:
     return bool(question.get("options") or question.get("schema") or question["kind"] == INPUT)
 
 
-def _lines(question: dict[str, Any]) -> Iterator[str]:
-    """A question for people."""
+def question_lines(question: dict[str, Any]) -> Iterator[str]:
+    """A question for people: all of what is asked for, since nobody approves what is not shown."""
     asked_by = in_line(str(question.get("asked_by") or ""))
-    yield f"? {asked_by} asks ({in_line(question['kind'])}): {short(question['message'])}"
+    yield f"? {asked_by} asks ({in_line(question['kind'])}): {in_line(question['message'])}"
     other = question.get("other_amount")
     if question.get("amount"):
         yield f"  amount: {question['amount']} {question['currency']}"
     elif other:
         yield f"  amount: {other['amount']} {other['currency']}, which is not paid here"
     for name, value in (question.get("arguments") or {}).items():
-        yield f"  {short(f'{name}: {value if isinstance(value, str) else to_json(value)}')}"
+        yield f"  {in_line(f'{name}: {value if isinstance(value, str) else to_json(value)}')}"
     for number, option in enumerate(question.get("options") or (), 1):
         yield f"  {number}  {short(option)}"
     if question.get("schema") and not question.get("options"):
