@@ -181,8 +181,9 @@ class StoredConversations:
             place = (sql.ANEW, anew)
         point("message.before_keep")
         take = (new.id, now, new.agent, *own, self.most_messages, new.id)
-        taken, *_ = await self._database.transact(
+        _, taken, *_ = await self._database.transact(
             [
+                (sql.LOCK, (new.id, new.owner)),
                 (f"{sql.TAKE} AND {sql.NOT_WHOLE}", take),
                 place,
                 (sql.HEAD, (new.id, 0 if is_there else 1, *own, new.id, new.id)),

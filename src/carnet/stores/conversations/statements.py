@@ -57,7 +57,8 @@ LET_GO: Final = (
     " AND NOT EXISTS (SELECT 1 FROM message WHERE id = ?)"
 )
 UNBORN: Final = "DELETE FROM conversation WHERE id = ? AND head IS NULL AND answering IS NULL"
-# Two who settle one answer do so one after the other, and the second sees what the first has done.
+# Who settles an answer and who tries it again do so one after the other: the second sees what the
+# first has done.
 LOCK: Final = "UPDATE message SET waits = waits WHERE id = ? AND owner = ?"
 SETTLE: Final = (
     "UPDATE conversation SET updated = ?, unread = unread + CASE WHEN EXISTS (SELECT 1 FROM message"
