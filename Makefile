@@ -34,7 +34,7 @@ INSTALL_SELF := -m pip -qq install --no-deps --no-build-isolation -e .
 help: ## List the targets
 	@echo "Carnet: calls between agents of different organisations."
 	@echo
-	@sed -nE 's/^([a-z-]+):[^#]*## (.*)$$/\1\t\2/p' Makefile \
+	@sed -nE 's/^([a-z0-9-]+):[^#]*## (.*)$$/\1\t\2/p' Makefile \
 	  | while IFS=$$'\t' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
 
 # ------------------------------------------------------------------------------ environments
@@ -90,6 +90,10 @@ serve: setup ## Run a gateway here, with a starter configuration if there is non
 	@test -e carnet.toml || $(BIN)/carnet init . --quiet
 	@exec $(BIN)/carnet serve $(ARGS)
 
+.PHONY: a2a-sut
+a2a-sut: setup ## Run the agent that the public conformance kit of A2A asks, at http://127.0.0.1:9999
+	@exec $(BIN)/python examples/a2a_sut/front.py
+
 # ------------------------------------------------------------------------------------ checks
 
 # $(call stage,COMMAND): its name before, its elapsed time after.
@@ -143,6 +147,10 @@ ledgers: $(VENV)/.dev ## Make 2,000 random calls between two gateways that are k
 .PHONY: replay
 replay: $(VENV)/.dev ## Send 64 copies of one signed request to 4 gateways, 1,000 times, and count who is accepted
 	@REPLAY_ROUNDS=$${REPLAY_ROUNDS:-1000} $(BIN)/python -m pytest -q --timeout=3600 tests/replicas/test_signed_copies.py
+
+.PHONY: interop-js
+interop-js: $(VENV)/.dev ## Drive every operation of A2A with the SDK for JavaScript; needs node 20 and npm
+	@$(BIN)/python -m tests.interop.js
 
 .PHONY: mutants
 mutants: $(VENV)/.dev ## Take the behaviour behind requirement rows away, one at a time: their tests must go red

@@ -217,6 +217,14 @@ def carnet_signed_hop(site: Site, *, under: tuple[str, ...] = ()) -> Iterator[Ta
         yield _signed_target(running, requests)
 
 
+@contextmanager
+def carnet_a2a(site: Site) -> Iterator[Target]:
+    """The starter's echo agent, asked as the package of A2A is; its tasks are kept on disk."""
+    with gateway(site) as running:
+        requests = a2a_peer.requests(authorization=f"Bearer {running.token}")
+        yield Target(pid=running.pid, port=running.port, requests=requests, mark=a2a_peer.TASK_MARK)
+
+
 def _signed_target(running: Gateway, requests: Iterator[bytes]) -> Target:
     return Target(pid=running.pid, port=running.port, requests=requests, mark=samvad_peer.MARK)
 
@@ -300,6 +308,13 @@ def _samvad(site: Site, keys: Path) -> AbstractContextManager[tuple[int, int]]:
 
 
 @contextmanager
+def a2a_tasks(site: Site) -> Iterator[Target]:
+    """The endpoint of the A2A package before an agent that answers with tasks."""
+    with _uvicorn(site, "bench.a2a_peer:build_tasks", factory=True) as (pid, port):
+        yield Target(pid=pid, port=port, requests=a2a_peer.requests(), mark=a2a_peer.TASK_MARK)
+
+
+@contextmanager
 def a2a(site: Site) -> Iterator[Target]:
     """A JSON-RPC message endpoint."""
     with _uvicorn(site, "bench.a2a_peer:build", factory=True) as (pid, port):
@@ -326,5 +341,7 @@ SUBJECTS = (
     Subject(name=REFERENCE, does="forward, nothing else (GOMAXPROCS=1)", run=caddy),
     Subject(name="uvicorn", does="read the body, answer; no forward", run=echo),
     Subject(name=SAMVAD, does="verify a signature, answer; no store", run=samvad),
+    Subject(name="carnet-a2a", does="SendMessage, a durable task, ledger, echo", run=carnet_a2a),
+    Subject(name="a2a-sdk-tasks", does="SendMessage, a task in memory, answer", run=a2a_tasks),
     Subject(name="a2a-sdk", does="JSON-RPC message send, answer; no store", run=a2a),
 )

@@ -44,7 +44,7 @@ from carnet.core.messages.parameters import Parameters, Tool
 from carnet.core.money.budget import IterationBudget
 from carnet.core.people.identity import Context, Result
 from carnet.core.people.sender import Sender
-from carnet.errors import CarnetError, DepthExceeded
+from carnet.errors import CarnetError, DepthExceeded, TaskRejected
 from carnet.guards.target.injection import untrusted
 from carnet.runtime.client.client import Client, connect
 from carnet.runtime.client.tasks import Task
@@ -120,6 +120,7 @@ __all__ = [
     "SpokenTurn",
     "Task",
     "TaskRecord",
+    "TaskRejected",
     "Text",
     "Tool",
     "ToolCall",

@@ -364,13 +364,15 @@ class Metrics:
         self._pruned = Counter(
             "carnet_pruned", "Rows forgotten by retention", ["kind"], registry=self.registry
         )
-        held = Histogram(
+        self.ticks_dropped = Counter(
+            "carnet_ticks_dropped", "Ticks of schedules that began nothing", registry=self.registry
+        )
+        self.held = Histogram(  # count one of them: its seconds
             "carnet_loop_held_seconds",
             "Times that one piece of work kept everybody else waiting",
             buckets=_HELD_BUCKETS,
             registry=self.registry,
-        )
-        self.held = held.observe  # count one of them: its seconds
+        ).observe
         calls = Calls()
         self.registry.register(calls)
         self.called = calls.add  # count one answered call: its agent, its state, its seconds

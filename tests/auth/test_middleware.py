@@ -1,15 +1,26 @@
 """Auth by itself: who comes through, as whom, and what lies behind sees of it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 import pytest
 
-from carnet.auth.middleware import Auth, BearerVerifier, KnownActor, LiveVerifier
+from carnet.auth.middleware import (
+    Auth,
+    BearerVerifier,
+    KnownActor,
+    LiveVerifier,
+    SessionVerifier,
+    Verify,
+)
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.people.identity import Ceiling, Secret
+from carnet.core.people.session import PersonSession
 from carnet.engine.endpoint import refuse
 from carnet.errors import TokenInvalid
 from carnet.guards.caller.failures import Failures
+from carnet.guards.caller.session import SignedIn, session_cookie
 from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.http.exchange import Message, Receive, Scope, Send
 from carnet.http.link import LINE, Line
@@ -30,14 +41,45 @@ async def verify(credential: Secret) -> KnownActor:
     return KnownActor(ALICE)
 
 
+class Tokens:
+    """Lends the one that is good."""
+
+    @contextmanager
+    def lent(self, n: int, session: int | None = None) -> Iterator[Secret]:
+        yield Secret("good" if (n, session) == (7, 3) else "bad")
+
+
+class Sessions:
+    """Knows one."""
+
+    async def find(self, secret: Secret, now: int) -> PersonSession | None:
+        hers = PersonSession(
+            n=3, person=1, token=7, created=1, begun=1, used=1, until=2**60, last=2**60
+        )
+        return hers if secret.reveal() == "good" and hers.is_live(now) else None
+
+    async def touch(self, session: PersonSession, now: int) -> None:
+        del session, now
+
+    def csrf(self, session: int) -> str:
+        return f"csrf {session}"
+
+
 class Asked:
     """Auth before an application that remembers what it saw."""
 
     def __init__(self, *, limit: int = 100) -> None:
         self.seen: list[Headers] = []
         self.sent: list[Message] = []
-        failures = Failures(limit)
-        self.auth = Auth(self.app, verify, refusing=refuse, failures=failures, clock=FakeClock())
+        self.auth = self.made(verify, Failures(limit))
+
+    def made(self, by: Verify, failures: Failures) -> Auth:
+        clock = FakeClock()
+        signed_in = SignedIn(Sessions(), session_cookie("http://127.0.0.1:8701"), clock)
+        sessions = SessionVerifier(signed_in, Tokens(), by)
+        return Auth(
+            self.app, by, sessions=sessions, refusing=refuse, failures=failures, clock=clock
+        )
 
     async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
         del receive, send
@@ -70,17 +112,17 @@ class Asked:
 
 
 @pytest.mark.parametrize(
-    "field",
+    "fields",
     [
-        (b"authorization", b"Bearer good"),
-        (b"x-api-key", b"good"),
-        (b"cookie", b"carnet_session=good"),
+        [(b"authorization", b"Bearer good")],
+        [(b"x-api-key", b"good")],
+        [(b"cookie", b"carnet_session=good"), (b"x-csrf-token", b"csrf 3")],
     ],
 )
-async def test_who_is_known_comes_through_as_who_it_is(field: tuple[bytes, bytes]) -> None:
+async def test_who_is_known_comes_through_as_who_it_is(fields: list[tuple[bytes, bytes]]) -> None:
     asked = Asked()
     await asked(
-        field,
+        *fields,
         (b"x-actor-id", b"root"),
         (b"x_actor_permissions", b'{"allow":["*"]}'),
         (b"x-actor-resolved", b"e30="),
@@ -100,7 +142,9 @@ async def test_who_is_known_comes_through_as_who_it_is(field: tuple[bytes, bytes
         ((b"x-actor-id", b"root"), (b"x-actor-permissions", b'{"allow":["*"]}')),
         ((b"authorization", b"Bearer bad"),),
         ((b"authorization", b"Bearer good"), (b"x-api-key", b"good")),
-        ((b"cookie", b"carnet_session=good"), (b"origin", b"https://evil.example")),
+        ((b"cookie", b"carnet_session=bad"),),
+        ((b"cookie", b"carnet_session=good"), (b"authorization", b"Bearer good")),
+        ((b"cookie", b"carnet_session=good; carnet_session=good"),),
     ],
 )
 async def test_nobody_else_does_at_any_path(
@@ -113,6 +157,24 @@ async def test_nobody_else_does_at_any_path(
         401,
         {"code": "unauthorized", "message": "The request needs a valid credential."},
     )
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        (),
+        ((b"x-csrf-token", b"csrf 4"),),
+        ((b"x-csrf-token", b"csrf 3"), (b"origin", b"https://evil.example")),
+    ],
+)
+async def test_who_is_signed_in_is_nobody_for_the_page_of_another_site(
+    fields: tuple[tuple[bytes, bytes], ...],
+) -> None:
+    asked = Asked()
+    await asked((b"cookie", b"carnet_session=good"), *fields)
+    assert asked.seen == []
+    assert asked.refusal[0] == 403
+    assert asked.refusal[1]["code"] == "forbidden"
 
 
 async def test_who_guesses_too_often_is_told_so_and_locks_nobody_out() -> None:
@@ -225,7 +287,7 @@ async def test_what_was_approved_is_told_to_the_loop_by_auth_alone() -> None:
     async def approved(_: Secret) -> KnownActor:
         return KnownActor(ALICE, {"c1": YES})
 
-    asked.auth = Auth(asked.app, approved, refusing=refuse, failures=Failures(9), clock=FakeClock())
+    asked.auth = asked.made(approved, Failures(9))
     await asked((b"authorization", b"Bearer x"), (b"x-actor-resolved", b"e30="))
     assert read_resolved(asked.seen[0]) == {"c1": YES}
 

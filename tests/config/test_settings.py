@@ -294,7 +294,7 @@ def test_a_wrong_type_names_key_expectation_and_origin(tmp_path: Path) -> None:
         ("[retention]\nevery = 3600\n", "not text"),
         ('[peers."globex.example"]\n', "url: is needed"),
         ('[peers.globex]\nurl = "http://x"\n', "no peer's domain"),
-        ('[peers."g.example"]\nurl = "http://x"\ndialect = "a2a"\n', "later release"),
+        ('[peers."g.example"]\nurl = "http://x"\ndialect = "agents_api"\n', "later release"),
         (
             '[peers."g.example"]\nurl = "http://x"\nsignature_form = "x"\n',
             "auto, samvad, rfc9421, carnet",
@@ -324,10 +324,14 @@ def test_what_cannot_be_used_is_refused_with_the_reason(
     assert part in refusal(tmp_path, text)
 
 
-def test_kinds_of_agents_that_come_later_are_refused_as_such(tmp_path: Path) -> None:
+def test_an_agent_of_another_kind_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
+    message = refusal(tmp_path, '[agents.x]\nkind = "a2b"\n')
+    assert "python, openai, tangle, samvad, a2a" in message
+
+
+def test_an_a2a_agent_is_somewhere(tmp_path: Path) -> None:
     message = refusal(tmp_path, '[agents.x]\nkind = "a2a"\n')
-    assert "comes in a later release" in message
-    assert "python, openai, tangle" in message
+    assert "an agent of kind a2a needs 'url'" in message
 
 
 def test_a_path_name_may_not_be_endless(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from carnet.config.sources import docs_of
 from carnet.core.money.amount import format_amount
 from carnet.errors import BY_CODE, CarnetError, ConfigInvalid, Unreachable, UsageInvalid
 from carnet.wire.dialects import samvad
+from carnet.wire.dialects.a2a.extensions import EXTENSIONS
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 PAGES: Final = (
@@ -25,6 +26,7 @@ PAGES: Final = (
     DOCS / "http.md",
     DOCS / "command-line.md",
     DOCS / "dialects" / "samvad.md",
+    DOCS / "a2a" / "extensions.md",
 )
 AT_THE_TERMINAL: Final = {ConfigInvalid, UsageInvalid, Unreachable}
 AMOUNTS: Final = {"price", "price_in", "price_out", "credit", "max_cost"}
@@ -80,6 +82,21 @@ def samvad_table() -> str:
     return "\n".join(["| code | status | `carnet-code` |", "|---|---|---|", *rows, ""])
 
 
+def extensions_table() -> str:
+    """Every extension of A2A that is known, by what it is known, and what becomes of it."""
+    head = ["| extension | URIs and keys of metadata | read | written | believed |"]
+    rows = [
+        f"| {row.name} | {_names(row.uris, row.keys)} | {row.reads} | {row.writes} "
+        f"| {row.believes} |"
+        for row in EXTENSIONS
+    ]
+    return "\n".join([*head, "|---|---|---|---|---|", *rows, ""])
+
+
+def _names(uris: tuple[str, ...], keys: tuple[str, ...]) -> str:
+    return "<br>".join([f"`{name}`" for name in dict.fromkeys((*uris, *keys))])
+
+
 def exits_table() -> str:
     """What a command ends with, and by which codes."""
     codes: dict[int, list[str]] = {}
@@ -108,6 +125,7 @@ def filled(page: str) -> str:
     tables["errors"] = errors_table()
     tables["samvad"] = samvad_table()
     tables["exits"] = exits_table()
+    tables["extensions"] = extensions_table()
     return _TABLE.sub(lambda found: found[1] + tables[found[2]] + found[3], page)
 
 

@@ -198,16 +198,30 @@ def test_an_api_key_is_a_credential(scene: Scene) -> None:
     assert events_of(scene.engine.post(asking(), fields=fields))[-1] == Done("stop")
 
 
-def test_a_session_cookie_is_a_credential_but_not_from_the_page_of_another_site(
-    scene: Scene,
-) -> None:
-    json_body = ("content-type", "application/json")
-    fields = [("cookie", f"theme=dark; carnet_session={scene.engine.token}"), json_body]
+def test_a_session_is_a_credential_but_not_from_the_page_of_another_site(scene: Scene) -> None:
+    home = scene.home
+    home.carnet("people", "add", "carol", "--permission", "admin:engine")
+    token = home.new_token("carols", "--person", "carol", "--scope", "admin:engine")
+    home.start()
+    shown = [("authorization", f"Bearer {token}")]
+    signed_in = request("POST", f"{home.url}/session", shown)
+    assert home.stop() == 0
+    cookie = ("cookie", "theme=dark; " + signed_in.headers["set-cookie"].partition(";")[0])
+    own = [cookie, ("content-type", "application/json")]
+    fields = [*own, ("x-csrf-token", signed_in.json["csrf"])]
     assert events_of(scene.engine.post(asking(), fields=fields))[-1] == Done("stop")
     scene.model.asked.clear()
-    for header in (("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")):
-        reply = scene.engine.post(asking(), fields=[*fields, header])
+    foreign = (("origin", "https://evil.example"), ("sec-fetch-site", "cross-site"))
+    for others in (own, *([*fields, header] for header in foreign)):
+        reply = scene.engine.post(asking(), fields=others)
+        assert (reply.status, reply.code) == (403, "forbidden")
+    for fields_of_two in ([*fields, *shown], [("cookie", f"carnet_session={token}")]):
+        reply = scene.engine.post(asking(), fields=fields_of_two)
         assert (reply.status, reply.json) == (401, UNAUTHORIZED)
+    home.carnet("sessions", "end", "--person", "carol")
+    until(lambda: scene.engine.post(asking(), fields=fields).status == 401)
+    scene.model.asked.clear()
+    assert scene.engine.post(asking(), fields=fields).json == UNAUTHORIZED
     assert scene.model.asked == []
 
 

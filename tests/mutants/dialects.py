@@ -398,9 +398,9 @@ ENGINE = (
     ),
     Mutant(
         "engine:reference:b11",
-        "auth/credential.py",
-        "return found[0] if found and _is_own_page(headers) else None",
-        "return found[0] if found else None",
+        "guards/caller/session.py",
+        "if not self.cookie.is_own_page(headers):",
+        "if False:",
     ),
     Mutant(
         "engine:approval:tool",

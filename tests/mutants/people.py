@@ -46,6 +46,34 @@ PEOPLE = (
         tests=("test_with_a_person_ends_all_that_is_hers_and_it_is_told",),
     ),
     Mutant(
+        "security:a115:pages",
+        "guards/caller/session.py",
+        "if not self.cookie.is_own_page(headers):",
+        "if False:",
+        tests=("test_for_the_page_of_another_site_she_is_nobody",),
+    ),
+    Mutant(
+        "security:a115:pages",
+        "guards/caller/session.py",
+        "if method not in SAFE_METHODS:",
+        "if False:",
+        tests=("test_a_change_without_the_csrf_token_does_nothing",),
+    ),
+    Mutant(
+        "security:a116:codes",
+        "stores/trust/sessions.py",
+        '" WHERE hash = ? AND begun IS NULL AND ended IS NULL AND until > ?"',
+        '" WHERE hash = ? AND begun IS NULL AND ended IS NULL AND until < ?"',
+        tests=("test_a_code_that_was_not_used_in_time_signs_nobody_in",),
+    ),
+    Mutant(
+        "security:a116:sessions",
+        "stores/upkeep/revocation.py",
+        "caller.session is not None and self._trust.sessions.is_over(caller.session)",
+        "False",
+        tests=("test_a_session_ends_at_every_gateway_and_its_stream_with_it",),
+    ),
+    Mutant(
         "security:a86:delegations",
         "guards/caller/delegation.py",
         "if ended is not None:  # R59: and with it all that was derived from it",
@@ -82,9 +110,9 @@ PEOPLE = (
     ),
     Mutant(
         "security:a94:triggers",
-        "stores/triggers/schedules.py",
-        '_FIND: Final = f"SELECT {_COLUMNS} FROM schedule WHERE person = ? AND name = ?"',
-        '_FIND: Final = f"SELECT {_COLUMNS} FROM schedule WHERE (person = ? OR TRUE) AND name = ?"',
+        "stores/triggers/owned.py",
+        '_HERS: Final = " WHERE person = ? AND name = ?"',
+        '_HERS: Final = " WHERE (person = ? OR TRUE) AND name = ?"',
         tests=("test_a_schedule_is_its_owners_and_nobody_elses",),
     ),
 )

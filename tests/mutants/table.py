@@ -1,6 +1,7 @@
 """All mutants, by the table whose rows they are about. Mentionable has none: few are proved."""
 
 from tests.mutants.attacks import FAULTS, RESOURCES, SECURITY, SIGNATURES
+from tests.mutants.cards import A2A
 from tests.mutants.dialects import AGENTS_API, ENGINE, SAMVAD, TANGLE, TRAVEL
 from tests.mutants.dialogues import DIALOGUE
 from tests.mutants.people import MEMORY, PEOPLE
@@ -11,6 +12,7 @@ TABLES = {
     "samvad": SAMVAD,
     "travel": TRAVEL,
     "engine": ENGINE,
+    "a2a": A2A,
     "signatures": SIGNATURES,
     "security": SECURITY,
     "resources": RESOURCES,

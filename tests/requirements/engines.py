@@ -24,7 +24,7 @@ ROWS = (
             _ENGINE + "test_without_a_credential_nothing_is_answered_at_any_path",
             _AUTH + "test_who_is_known_comes_through_as_who_it_is",
             _AUTH + "test_nobody_else_does_at_any_path",
-            _ENGINE + "test_a_session_cookie_is_a_credential_but_not_from_the_page_of_another_site",
+            _ENGINE + "test_a_session_is_a_credential_but_not_from_the_page_of_another_site",
             _AUTH + "test_what_was_approved_is_told_to_the_loop_by_auth_alone",
         ),
     ),
@@ -75,6 +75,7 @@ ROWS = (
         (
             _BEARERS + "test_it_calls_others_while_its_turn_is_open_and_never_afterwards",
             _BEARERS + "test_it_opens_nothing_else",
+            _BEARERS + "test_it_opens_the_schedules_and_hooks_of_its_person_and_no_other",
             _BEARERS + "test_nothing_beside_it_widens_what_its_turn_may",
             _BEARERS + "test_one_that_is_forged_changed_or_anothers_calls_nobody",
             _STREAMS + "test_its_bearer_is_good_for_calls_while_its_stream_is_open",

@@ -12,6 +12,7 @@ _NAMES = "tests/core/people/test_permissions.py::"
 _MADE = "tests/gateway/triggers/test_pages.py::"
 _BEGUN = "tests/gateway/triggers/test_starter.py::"
 _RECEIVED = "tests/gateway/triggers/test_receiver.py::"
+_RESTING = "tests/gateway/triggers/test_own_triggers.py::"
 _SCHEDULES = "tests/stores/triggers/test_schedules.py::"
 _HOOKS = "tests/stores/triggers/test_hooks.py::"
 _SCHEMES = "tests/wire/hooks/test_scheme.py::"
@@ -20,6 +21,11 @@ _TWO = "tests/replicas/tasks/test_people.py::"
 _GRANTED = "tests/stores/trust/test_delegations.py::"
 _ENDED = "tests/runtime/peers/test_ended.py::"
 _ABROAD = "tests/travel/test_ended_delegations.py::"
+_SIGNED_IN = "tests/gateway/people/test_signed_in.py::"
+_SIGNING = "tests/gateway/people/test_sessions.py::"
+_COOKIE = "tests/guards/caller/test_session.py::"
+_SESSIONS = "tests/stores/trust/test_sessions.py::"
+_KILLED = "tests/gateway/people/test_sessions_killed.py::"
 _PAID = "tests/gateway/people/test_ledger.py::"
 _POSTED = "tests/stores/ledger/test_payments.py::"
 
@@ -64,12 +70,17 @@ ROWS = (
     Row(
         "security:a94:away",
         "What runs for a person while she is away has the rights, the rates and the money of the "
-        "token that made it, is bounded in number, and ends with her.",
+        "token that made it, is bounded in number, and ends with that token and with her; what "
+        "begins nothing for one of these reasons is shown, and she is told.",
         "A94, R44",
         (
             _MADE + "test_nobody_has_something_called_that_it_may_not_call_itself",
             _MADE + "test_what_a_token_may_not_pay_nothing_that_it_made_pays",
             _MADE + "test_one_person_has_as_many_as_may_be",
+            _RESTING
+            + "test_what_runs_with_a_token_that_has_ended_rests_and_its_owner_is_told_once",
+            _RESTING + "test_one_that_rests_goes_on_with_the_token_that_lets_it",
+            _RESTING + "test_a_tick_beyond_what_may_be_to_begin_is_shown_told_and_counted",
             _MADE + "test_who_ends_has_none_left_that_begins_anything",
             _RECEIVED + "test_no_more_is_kept_than_may_be_to_begin",
         ),
@@ -165,6 +176,53 @@ ROWS = (
             _HTTP + "test_the_token_of_a_person_ends_at_once_where_she_is_ended",
             _HTTP + "test_what_runs_for_a_person_is_cancelled_when_she_ends",
             _TWO + "test_the_end_of_one_person_leaves_nothing_that_admits_and_nothing_that_runs",
+        ),
+    ),
+    Row(
+        "security:a115:pages",
+        "The cookie of who has signed in is believed from our own pages alone, and what changes "
+        "something shows the csrf token of its session; no other page signs anybody in.",
+        "A115",
+        (
+            _SIGNED_IN + "test_a_change_without_the_csrf_token_does_nothing",
+            _SIGNED_IN + "test_for_the_page_of_another_site_she_is_nobody",
+            _SIGNING + "test_the_page_of_another_site_signs_nobody_in",
+            _COOKIE + "test_over_tls_the_name_of_the_cookie_is_this_hosts_alone",
+            _COOKIE + "test_only_on_loopback_does_it_go_without_tls",
+        ),
+    ),
+    Row(
+        "security:a116:sessions",
+        "A session may what its token may, is shown as a cookie alone, and ends with its token, "
+        "its person and its time, on every gateway; nobody sees or ends another's.",
+        "A116, R25, R54",
+        (
+            _SIGNED_IN + "test_who_has_signed_in_calls_and_sees_her_runs_as_with_her_token",
+            _SIGNED_IN + "test_a_session_may_no_more_than_its_token_and_she",
+            _SIGNED_IN + "test_neither_a_cookie_nor_a_code_is_a_bearer",
+            _SIGNED_IN + "test_what_a_program_shows_goes_before_a_cookie",
+            _SIGNING + "test_everybody_sees_and_ends_her_own_sessions",
+            _SIGNING + "test_with_its_token_and_its_person_a_session_ends",
+            _SIGNING + "test_one_that_nobody_uses_ends_and_one_that_is_used_lasts",
+            _SIGNING + "test_a_session_does_not_make_another",
+            _SESSIONS + "test_who_uses_it_stays_signed_in_but_not_for_ever",
+            _SESSIONS + "test_a_person_has_so_many_and_the_longest_unused_end",
+            _TWO + "test_a_session_ends_at_every_gateway_and_its_stream_with_it",
+            _KILLED + "test_a_session_is_live_or_ended_after_a_kill_at",
+        ),
+    ),
+    Row(
+        "security:a116:codes",
+        "A link signs in once, on all gateways together, for some minutes, when its button is "
+        "pressed; of a cookie or a code nothing is stored or logged that shows it.",
+        "A116",
+        (
+            _SIGNING + "test_a_link_shows_a_page_and_signs_in_once",
+            _SIGNING + "test_a_code_that_was_not_used_in_time_signs_nobody_in",
+            _SESSIONS + "test_of_many_who_show_one_code_at_once_one_is_let_in",
+            _SESSIONS + "test_a_text_that_is_none_of_ours_is_not_looked_for",
+            _SIGNED_IN + "test_no_file_and_no_log_holds_a_cookie_a_code_or_a_csrf_token",
+            _KILLED + "test_a_link_is_unused_or_used_up_after_a_kill_at",
         ),
     ),
 )

@@ -238,7 +238,7 @@ _A60 = (
         "security:a60:terminal",
         "What another side says of itself adds no line to what a command shows.",
         "A60",
-        ("tests/cli/call/test_output.py::test_a_card_adds_no_line_to_what_is_shown",),
+        ("tests/cli/test_output.py::test_a_card_adds_no_line_to_what_is_shown",),
     ),
 )
 

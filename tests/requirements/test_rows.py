@@ -27,6 +27,12 @@ from tests.requirements.designs import (
     tangle,
     travel,
 )
+from tests.requirements.designs.a2a import bindings as a2a_bindings
+from tests.requirements.designs.a2a import cards as a2a_cards
+from tests.requirements.designs.a2a import data as a2a_data
+from tests.requirements.designs.a2a import operations as a2a_operations
+from tests.requirements.designs.a2a import security as a2a_security
+from tests.requirements.designs.a2a import updates as a2a_updates
 from tests.requirements.markers import grown, left_out, odd_tests
 from tests.requirements.rows import Row
 
@@ -37,13 +43,17 @@ TABLES = {
     "samvad": samvad.ROWS,
     "travel": travel.ROWS,
     "engine": (*engine.ROWS, *engine_reference.ROWS, *engine_client.ROWS, *memory.ROWS),
+    "a2a": (
+        *(*a2a_operations.ROWS, *a2a_updates.ROWS, *a2a_data.ROWS),
+        *(*a2a_bindings.ROWS, *a2a_cards.ROWS, *a2a_security.ROWS),
+    ),
     "dialogue": dialogue.ROWS,
     "security": security.ROWS,
     "faults": faults.ROWS,
 }
 ROWS = [row for rows in TABLES.values() for row in rows]
 
-DIALECTS = ("tangle", "agents-api", "mentionable", "samvad", "travel", "engine")
+DIALECTS = ("tangle", "agents-api", "mentionable", "samvad", "travel", "engine", "a2a")
 
 # Tests in which a gateway, a client or a peer is really asked something.
 REQUESTS = (
@@ -51,7 +61,8 @@ REQUESTS = (
     *("tests/faults/", "tests/crash/", "tests/edge/", "tests/cli/", "tests/runtime/client/"),
     *("tests/runtime/agents/test_remote", "tests/runtime/agents/test_samvad"),
     *("tests/runtime/peers/test_samvad", "tests/runtime/webhooks/", "tests/engine/test_endpoint"),
-    "tests/assembly/dialogue/test_driver_wire",
+    *("tests/assembly/dialogue/test_driver_wire", "tests/runtime/peers/a2a/"),
+    "tests/runtime/peers/test_cards",
 )
 
 # What no request can show, or not in a second.

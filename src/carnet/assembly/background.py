@@ -18,6 +18,7 @@ from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.peers.signing import Signing
 from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.tasks.worker import TaskWorker
+from carnet.runtime.triggers.ends import TokensAtEnd
 from carnet.runtime.triggers.notices import TriggerNotices
 from carnet.runtime.triggers.scheduler import Scheduler
 from carnet.runtime.triggers.zones import find_zone
@@ -36,7 +37,7 @@ def build_dispatcher(
 ) -> Dispatcher:
     """What delivers the webhooks of a store; it has not started."""
     signing = Signing(keys=store.keys, domain=settings.gateway.domain, clock=clock, ids=ids)
-    return Dispatcher(
+    dispatcher = Dispatcher(
         outbox=store.outbox,
         http=http,
         webhooks=Webhooks(
@@ -52,10 +53,12 @@ def build_dispatcher(
         metrics=metrics,
         notify=settings.inbox.notify,
     )
+    dispatcher.callbacks = store.tasks.callbacks
+    return dispatcher
 
 
 def build_scheduler(
-    settings: Settings, store: Store, journal: TurnRunner, clock: Clock
+    settings: Settings, store: Store, clock: Clock, notices: TriggerNotices
 ) -> Scheduler:
     """What has schedules and hooks begin; it has not started."""
     return Scheduler(
@@ -65,7 +68,8 @@ def build_scheduler(
         clock=clock,
         worker=store.worker,
         most=settings.limits.firings_per_person,
-        notices=TriggerNotices(store.people, lambda: journal.notify),
+        notices=notices,
+        ends=TokensAtEnd(store.tokens, store.look_again, clock),
     )
 
 
@@ -122,6 +126,7 @@ def build_lasting(
     own = (settings.gateway.domain, store.keys)
     ring = Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock, own=own)
     journal = build_journal(settings, store, clock, ids, dialects)
+    notices = TriggerNotices(store.people, lambda: journal.notify)
     return Lasting(
         http=http,
         ring=ring,
@@ -129,8 +134,8 @@ def build_lasting(
         progress_writer=ProgressWriter(store.tasks),
         ended=EndedLists(ring, http, clock),
         streams=OpenStreams(ids.token()[:12]),
-        answers=Answers(store.conversations, store.turns, store.watch, clock),
-        scheduler=build_scheduler(settings, store, journal, clock),
+        answers=Answers(store.conversations, store.turns, store.watch, clock, notices.answered),
+        scheduler=build_scheduler(settings, store, clock, notices),
     )
 
 

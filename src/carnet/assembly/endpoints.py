@@ -8,10 +8,11 @@ from msgspec import Struct
 from carnet.assembly.agents.agents import Agents
 from carnet.assembly.agents.turn_triggers import TriggersOfCalls
 from carnet.config import Limits, Settings
-from carnet.core.call import Call
+from carnet.core.call import Call, Target
 from carnet.core.people.address import Identities
 from carnet.gateway.answer import Answering
 from carnet.gateway.bodies import LargeBodies
+from carnet.gateway.cards.a2a import A2aCardPages
 from carnet.gateway.conversations.answers import Answers, SettledJournal
 from carnet.gateway.conversations.claims import DIALECT as OWNER
 from carnet.gateway.conversations.claims import ENGINE, FrontPolicy, ThreadClaims
@@ -23,12 +24,20 @@ from carnet.gateway.conversations.pages import ConversationPages
 from carnet.gateway.dialects import rows_of
 from carnet.gateway.endpoint import App, DialectEndpoint
 from carnet.gateway.loops.turn_calls import TurnCalls
+from carnet.gateway.own_tasks.asker import Askers
+from carnet.gateway.own_tasks.callbacks import Callbacks
+from carnet.gateway.own_tasks.continuation import Continuations, is_going_on
+from carnet.gateway.own_tasks.endpoint import TaskEndpoint
+from carnet.gateway.own_tasks.questions import OwnTaskParts, OwnTasks
+from carnet.gateway.own_tasks.subscription import Subscriptions
+from carnet.gateway.people.signed_in import CookieRequests
 from carnet.gateway.published import Capacity, Published
 from carnet.gateway.questions import Questions
 from carnet.gateway.tasks import TaskAccess, TaskRecords
 from carnet.guards.admission.gate import Gate
 from carnet.guards.caller.failures import Failures
 from carnet.guards.caller.owner import Owners
+from carnet.guards.caller.session import SignedIn, session_cookie
 from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.guards.limits import Concurrency
 from carnet.http.exchange import Access, RouteTable, Row, offered
@@ -38,6 +47,8 @@ from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.agents.http_engine import OpenStreams
 from carnet.runtime.agents.relay import with_relays
 from carnet.runtime.egress.client import EgressClient
+from carnet.runtime.peers.a2a.abandoned import WaitingTasks
+from carnet.runtime.peers.cancellation import PeerLine, RunCancellation
 from carnet.runtime.peers.ended import EndedLists
 from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.receipts.issue import Issuing, Receipted
@@ -49,13 +60,17 @@ from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.dispatch import Dispatching
 from carnet.runtime.visit.loop_visit import CallsOut
 from carnet.runtime.visit.routing import Routing
+from carnet.runtime.webhooks.callbacks import CallbackAddresses
 from carnet.runtime.webhooks.payload import write_secret
 from carnet.stores.conversations.words import words_of
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
+from carnet.wire.dialects.a2a.card import DeclaredExtension, OriginCard
+from carnet.wire.dialects.a2a.extensions import declared
 from carnet.wire.dialects.dialect import Dialect, GatewayFacts
 from carnet.wire.stamps.stamp import Stamps
 
+SUBSCRIBED_SECONDS: Final = 24 * 3600.0  # that a task is read on at most which asks for something
 ORCHESTRATOR: Final = "orchestrator"  # the kind of agents that ask several at once
 LOOPS_SPEAK: Final = "openai"  # the dialect in which loops elsewhere call other agents
 
@@ -114,6 +129,7 @@ def build_endpoints(
     answerings = {dialect.name: building.answering(dialect) for dialect in dialects}
     if len(answerings) != len(dialects):
         raise ValueError("two dialects have one name")
+    parts = building.own_tasks(dialects, ids)
     rows = [
         row
         for dialect in dialects
@@ -121,6 +137,7 @@ def build_endpoints(
             dialect.ways,
             building.endpoint(dialect, answerings[dialect.name]),
             building.questions(dialect),
+            building.own_tasks_of(dialect, parts),
         )
     ]
     answerings[OWNER], of_people = building.front(ids)
@@ -155,6 +172,7 @@ class _Building:
             keys=store.keys,
             domain=settings.gateway.domain,
             currency=settings.ledger.currency,
+            url=settings.gateway.public_url,
         )
         self._bodies = LargeBodies()
         domain = settings.gateway.domain
@@ -166,13 +184,14 @@ class _Building:
         records = TaskRecords(store.tasks, store.turns, clock, readers, kept_hours=hours)
         self._tasks = TaskAccess(records, Owners(backend.ring), self.published, clock)
 
-    def answering(self, dialect: Dialect) -> Answering:
+    def answering(self, dialect: Dialect, journal: Journal | None = None) -> Answering:
         limits = self._settings.limits
+        receipted = Receipted(self._backend.journal, self._issuing, dialect.result)
         return Answering(
             dialect,
             self._gateway,
             admission=self._backend.gate,
-            journal=Receipted(self._backend.journal, self._issuing, dialect.result),
+            journal=receipted if journal is None else journal,
             concurrency=self._backend.concurrency,
             clock=self._clock,
             metrics=self._metrics,
@@ -219,7 +238,8 @@ class _Building:
         )
 
     def endpoint(self, dialect: Dialect, answering: Answering) -> DialectEndpoint:
-        return DialectEndpoint(
+        kind = TaskEndpoint if is_going_on(dialect) else DialectEndpoint
+        return kind(
             dialect,
             answering,
             published=self.published,
@@ -230,8 +250,46 @@ class _Building:
             turns=self._turns if dialect.name == LOOPS_SPEAK else None,
         )
 
-    def questions(self, dialect: Dialect) -> Questions:
+    def own_tasks(self, dialects: Sequence[Dialect], ids: Ids) -> OwnTaskParts:
+        """What callers ask about their own tasks is answered with."""
+        held = self._held(SUBSCRIBED_SECONDS)  # one that waits for an answer is read on
+        answerings = {each.name: self.answering(each, held) for each in dialects}
+        store, backend, clock = self._store, self._backend, self._clock
+        access = Access(store.tokens, clock, store.look_again)
+        records = self._tasks.records
+        line = PeerLine(backend.http, store.peers, backend.agents.signing)
+        addresses = CallbackAddresses(backend.http, store.outbox)
+        return OwnTaskParts(
+            askers=Askers(access, records, Owners(backend.ring), self.published, clock),
+            records=records,
+            published=self.published,
+            callbacks=Callbacks(store.tasks, addresses, clock, ids),
+            subscriptions=Subscriptions(answerings, self.published, backend.concurrency),
+            cancels=RunCancellation(
+                backend.journal,
+                store.records,
+                line,
+                clock,
+                WaitingTasks(store.turns, backend.router),
+            ),
+            bodies=self._bodies,
+            gateway=self._gateway,
+            card=build_cards(self._settings, store, self.published, clock).extended,
+        )
+
+    def own_tasks_of(self, dialect: Dialect, parts: OwnTaskParts) -> OwnTasks | None:
+        """The same for one dialect, if its callers can ask."""
+        if not is_going_on(dialect):
+            return None
         store = self._store
+        continuations = Continuations(dialect, parts.askers, store.tasks, store.turns)
+        return OwnTasks(dialect, parts, continuations, self._receipt(dialect))
+
+    def _receipt(self, dialect: Dialect) -> TaskReceipts:
+        store = self._store
+        return TaskReceipts(self._issuing, store.peers, store.turns, dialect.result)
+
+    def questions(self, dialect: Dialect) -> Questions:
         return Questions(
             dialect,
             self._tasks,
@@ -239,9 +297,30 @@ class _Building:
             published=self.published,
             polling=self._settings.gateway.task_polling,
             wake=self._backend.worker.wake,
-            receipt=TaskReceipts(self._issuing, store.peers, store.turns, dialect.result),
+            receipt=self._receipt(dialect),
             stamps=self._stamps,
         )
+
+
+def build_cards(
+    settings: Settings, store: Store, published: Published, clock: Clock
+) -> A2aCardPages:
+    """The A2A cards of the agents here."""
+    return A2aCardPages(
+        published,
+        store.keys,
+        domain=settings.gateway.domain,
+        clock=clock,
+        is_legacy=settings.gateway.legacy_cards,
+        extensions=tuple([DeclaredExtension(**each) for each in declared()]),
+        origins=_origin,
+    )
+
+
+def _origin(target: Target) -> OriginCard | None:
+    """The card of the agent behind one of ours (R22)."""
+    found = None if target.origin is None else target.origin()
+    return None if found is None else OriginCard(url=found[0], body=found[1])
 
 
 def build_relay(backend: Backend, stamps: Stamps) -> Callable[[Call], Call]:
@@ -298,21 +377,24 @@ def _published(
 
 def build_app(
     settings: Settings,
+    store: Store,
     router: RouteTable,
     refusing: Refusing,
     access: Access,
-    clock: Clock,
     ids: Ids,
     metrics: Metrics,
     failures: Failures | None,
 ) -> App:
     """The application; failures that are counted already go on to be."""
+    cookie = session_cookie(settings.gateway.public_url)
+    signed_in = SignedIn(store.sessions, cookie, access.clock)
     return App(
         router=router,
         refusing=refusing,
         access=access,
         failures=failures or Failures(settings.limits.auth_failures),
-        clock=clock,
+        clock=access.clock,
         ids=ids,
         metrics=metrics,
+        cookies=CookieRequests(signed_in, store.sessions, store.tokens),
     )

@@ -317,13 +317,13 @@ def build(
     operations = build_operations(store, backend, access, metrics)
     runs, run_rows = build_runs(settings, store, backend, known, clock, access)
     rows = [*endpoints.rows, *run_rows, *offered(OPERATIONS, operations)]
-    rows += build_pages(settings, store, backend, endpoints.published, clock, ids, dialects)
+    rows += build_pages(settings, store, backend, endpoints.published, access, ids, dialects)
     router = RouteTable(rows, access)
     operations.describe(description(settings, router, dialects), documents())
     refusing, failures = Refusing(dialects), None if former is None else former.app.failures
     gateway = RunningGateway(
         settings=settings,
-        app=build_app(settings, router, refusing, access, clock, ids, metrics, failures),
+        app=build_app(settings, store, router, refusing, access, ids, metrics, failures),
         answerings=endpoints.answerings,
         published=endpoints.published,
         operations=operations,
@@ -348,5 +348,7 @@ def _connect(gateway: RunningGateway, former: RunningGateway | None) -> None:
         gateway.store.revocations.listen(gateway.runs.stop_ended)
         gateway.backend.worker.connect(metrics=gateway.metrics, on_end=gateway.dispatcher.wake)
         gateway.backend.scheduler.on_notice = gateway.dispatcher.wake
+        gateway.backend.answers.on_notice = gateway.dispatcher.wake
+        gateway.backend.scheduler.on_drop = gateway.metrics.ticks_dropped.inc
     else:
         gateway.published.started = former.published.started

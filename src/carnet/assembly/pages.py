@@ -4,17 +4,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from carnet.assembly.endpoints import Backend
+from carnet.assembly.endpoints import Backend, build_cards
 from carnet.assembly.triggers.triggers import build_triggers
 from carnet.config import Settings
 from carnet.gateway.approvals import ROUTES as APPROVALS
 from carnet.gateway.approvals import Approvals
 from carnet.gateway.cancellation.endpoint import ROUTES as CANCELLATION
 from carnet.gateway.cancellation.endpoint import CancelEndpoint
+from carnet.gateway.cards.a2a import ROUTES as A2A_CARDS
+from carnet.gateway.cards.keys import ROUTES as KEY_SETS
+from carnet.gateway.cards.keys import KeySetPage
 from carnet.gateway.conversations.forms import SCHEMAS as CONVERSATION_SCHEMAS
 from carnet.gateway.conversations.messages import SCHEMAS as MESSAGE_SCHEMAS
+from carnet.gateway.loops.shown_turns import ShownTurns
 from carnet.gateway.loops.turn_memory import ROUTES as TURN_MEMORY
 from carnet.gateway.loops.turn_memory import TurnMemoryPages
+from carnet.gateway.loops.turn_triggers import HOOKS as TURN_HOOKS
+from carnet.gateway.loops.turn_triggers import SCHEDULES as TURN_SCHEDULES
+from carnet.gateway.loops.turn_triggers import TurnTriggerPages
 from carnet.gateway.operations import Operations
 from carnet.gateway.people.forms import SCHEMAS
 from carnet.gateway.people.ledger import ROUTES as LEDGER
@@ -24,17 +31,23 @@ from carnet.gateway.people.memory import SCHEMAS as MEMORY_SCHEMAS
 from carnet.gateway.people.memory import OwnMemoryPages
 from carnet.gateway.people.people import ROUTES as PEOPLE
 from carnet.gateway.people.people import PeoplePages
+from carnet.gateway.people.sessions import ROUTES as SESSIONS
+from carnet.gateway.people.sessions import SCHEMAS as SESSION_SCHEMAS
+from carnet.gateway.people.sessions import SessionPages
 from carnet.gateway.published import Published
 from carnet.gateway.runs import ROUTES as RUNS
 from carnet.gateway.runs import Runs
 from carnet.gateway.triggers.forms import SCHEMAS as TRIGGER_SCHEMAS
 from carnet.gateway.well_known import ENDED_ROUTES, EndedPage, WellKnownPage
 from carnet.gateway.well_known import ROUTES as WELL_KNOWN
+from carnet.guards.caller.failures import Failures
 from carnet.guards.caller.owner import Owners
+from carnet.guards.caller.session import session_cookie
 from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.http.exchange import Access, RouteTable, Row, offered
 from carnet.http.openapi import describe
 from carnet.ports.world.clock import Clock, Ids
+from carnet.runtime.peers.a2a.abandoned import WaitingTasks
 from carnet.runtime.peers.cancellation import PeerLine, RunCancellation
 from carnet.runtime.turns.decisions import Decisions
 from carnet.stores.open import Store
@@ -102,7 +115,13 @@ def _cancellation(
 ) -> list[Row]:
     """What ends runs, here and elsewhere."""
     line = PeerLine(backend.http, store.peers, backend.agents.signing)
-    cancellation = RunCancellation(backend.journal, store.records, line, clock)
+    cancellation = RunCancellation(
+        backend.journal,
+        store.records,
+        line,
+        clock,
+        WaitingTasks(store.turns, backend.router),
+    )
     owners = Owners(backend.ring)
     endpoint = CancelEndpoint(
         cancellation, store.records, access, owners, stamps=stamps, clock=clock
@@ -115,12 +134,12 @@ def build_pages(
     store: Store,
     backend: Backend,
     published: Published,
-    clock: Clock,
+    access: Access,
     ids: Ids,
     dialects: Sequence[Dialect],
 ) -> list[Row]:
     """What tells other gateways what this one is, and people what they are asked."""
-    domain = settings.gateway.domain
+    domain, clock = settings.gateway.domain, access.clock
     well_known = WellKnownPage(
         store.keys,
         domain=domain,
@@ -128,7 +147,6 @@ def build_pages(
         dialects=[dialect.name for dialect in dialects],
         terms=published.terms_of,
     )
-    ended = EndedPage(store.keys, store.delegations.ended, domain=domain, clock=clock)
     decisions = Decisions(
         inbox=store.inbox,
         turns=store.turns,
@@ -144,31 +162,69 @@ def build_pages(
     approvals = Approvals(
         store.inbox, decisions, store.rules, store.people, clock=clock, domain=domain
     )
-    people = PeoplePages(
-        store.people,
-        tokens=store.tokens.known,
-        agents=lambda: settings.agents,
-        domain=domain,
-        clock=clock,
-        reread=store.reread,
-    )
     return [
         *_memory(settings, store, backend, clock),
         *offered(WELL_KNOWN, well_known),
-        *offered(ENDED_ROUTES, ended),
+        *_signed_pages(settings, store, published, clock),
         *offered(APPROVALS, approvals),
-        *offered(PEOPLE, people),
+        *_people(settings, store, access),
         *build_triggers(settings, store, backend, clock, ids),
     ]
 
 
+def _people(settings: Settings, store: Store, access: Access) -> list[Row]:
+    """Who is known here, and where they sign in and out."""
+    people = PeoplePages(
+        store.people,
+        tokens=store.tokens.known,
+        agents=lambda: settings.agents,
+        domain=settings.gateway.domain,
+        clock=access.clock,
+        reread=store.reread,
+    )
+    sessions = SessionPages(
+        store.sessions,
+        store.tokens,
+        store.people,
+        access=access,
+        cookie=session_cookie(settings.gateway.public_url),
+        failures=Failures(settings.limits.sign_in_failures),
+        clock=access.clock,
+    )
+    return [*offered(PEOPLE, people), *offered(SESSIONS, sessions)]
+
+
+def _signed_pages(
+    settings: Settings, store: Store, published: Published, clock: Clock
+) -> list[Row]:
+    """What is signed with our keys for others to read, and those keys in a standard form."""
+    domain, cards = settings.gateway.domain, build_cards(settings, store, published, clock)
+    ended = EndedPage(store.keys, store.delegations.ended, domain=domain, clock=clock)
+    return [
+        *offered(ENDED_ROUTES, ended),
+        *offered(A2A_CARDS, cards),
+        *offered(KEY_SETS, KeySetPage(store.keys, clock)),
+    ]
+
+
 def _memory(settings: Settings, store: Store, backend: Backend, clock: Clock) -> list[Row]:
-    """What agents keep for people, for those and for loops elsewhere."""
-    pages = OwnMemoryPages(store.memory, clock, lambda: settings.agents)
+    """What agents keep for people, and what loops elsewhere reach of that and more."""
+    pages = OwnMemoryPages(
+        store.memory, clock, lambda: settings.agents, backend.concurrency.readers
+    )
+    return [*offered(MEMORY, pages), *_loops(settings, store, backend, clock)]
+
+
+def _loops(settings: Settings, store: Store, backend: Backend, clock: Clock) -> list[Row]:
+    """What loops elsewhere reach with the bearers of turns."""
     domain = settings.gateway.domain
     bearers = TurnBearers(store.keys, clock, store.look_again, domain=domain)
-    loops = TurnMemoryPages(bearers, backend.streams)
-    return [*offered(MEMORY, pages), *offered(TURN_MEMORY, loops)]
+    turns = ShownTurns(bearers, backend.streams)
+    return [
+        *offered(TURN_MEMORY, TurnMemoryPages(turns)),
+        *offered(TURN_SCHEDULES, TurnTriggerPages(turns, lambda triggers: triggers.schedules)),
+        *offered(TURN_HOOKS, TurnTriggerPages(turns, lambda triggers: triggers.hooks)),
+    ]
 
 
 def description(
@@ -198,5 +254,6 @@ def _schemas(dialects: Sequence[Dialect]) -> dict[str, Any]:
         | MESSAGE_SCHEMAS
         | CONVERSATION_SCHEMAS
         | MEMORY_SCHEMAS
+        | SESSION_SCHEMAS
         | {name: shape for dialect in dialects for name, shape in dialect.schemas.items()}
     )

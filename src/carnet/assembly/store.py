@@ -12,12 +12,14 @@ from carnet.config import (
     secret_path,
 )
 from carnet.config.engine import read_system
+from carnet.core.people.session import SessionBounds
 from carnet.errors import ConfigInvalid, KeyInvalid
 from carnet.ports.memory.memory import STARTER, MemoryBounds
 from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.stores.open import Store, is_postgres, migrate_store, open_store
+from carnet.stores.trust.sessions import HOUR
 from carnet.stores.upkeep.pruner import PruneRule
 from carnet.wire.crypto.ed25519 import read_public_key
 
@@ -69,6 +71,13 @@ def bound(store: Store, settings: Settings, starter: str) -> None:
         former_bytes=FORMER * limits.memory_bytes,
         starter=starter,
     )
+    sessions = settings.sessions
+    store.sessions.bounds = SessionBounds(
+        idle_us=sessions.idle_hours * HOUR,
+        most_us=sessions.most_hours * HOUR,
+        link_us=sessions.link_minutes * HOUR // 60,
+        per_person=limits.sessions_per_person,
+    )
     store.conversations.most_conversations = settings.owner.conversations
     store.conversations.most_messages = settings.owner.messages
 
@@ -118,6 +127,7 @@ def _peer(settings: Settings, domain: str, peer: PeerSettings) -> Peer:
         credit=peer.credit,
         most_cost=peer.max_cost,
         from_file=True,
+        log_names=peer.log_names,
     )
 
 

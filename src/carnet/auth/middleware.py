@@ -18,18 +18,20 @@ from carnet.core.people.identity import Ceiling, Secret
 from carnet.errors import (
     CarnetError,
     PermissionMissing,
+    SessionInvalid,
     TokenInvalid,
     TokenMissing,
     TooManyFailures,
 )
 from carnet.guards.caller.authentication import authenticate, bearer
 from carnet.guards.caller.failures import Failures
+from carnet.guards.caller.session import SignedIn
 from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.http.cors import Application
 from carnet.http.exchange import Exchange, Receive, Scope, Send
 from carnet.http.refusal import Refuse
 from carnet.ports.trust.people import People
-from carnet.ports.trust.trust import Tokens
+from carnet.ports.trust.trust import Lender, Tokens
 from carnet.ports.world.clock import Clock
 from carnet.wire.dialects.engine_chat.actor import EngineActor, write_actor
 from carnet.wire.dialects.engine_chat.bearer import (
@@ -127,6 +129,28 @@ class TokenVerifier:
         return KnownActor(actor)
 
 
+class SessionVerifier:
+    """Knows who has signed in: whoever holds the token that her session stands for."""
+
+    def __init__(self, signed_in: SignedIn, tokens: Lender, others: Verify) -> None:
+        """`others` knows the tokens, of which `tokens` lends one for a moment."""
+        self._signed_in = signed_in
+        self._tokens = tokens
+        self._others = others
+
+    def is_shown(self, headers: Headers) -> bool:
+        """Whether a request shows a session, of whatever kind."""
+        return self._signed_in.cookie.read(headers) is not None
+
+    async def find(self, method: str, headers: Headers) -> KnownActor | None:
+        """Who acts; None where no session is shown."""
+        session = await self._signed_in.find(method, headers)
+        if session is None:
+            return None
+        with self._tokens.lent(session.token, session.n) as lent:
+            return await self._others(Secret(f"Bearer {lent.reveal()}"))
+
+
 class LiveVerifier:
     """Refuses a person who has ended, whatever proved her (R25)."""
 
@@ -161,11 +185,16 @@ class Auth:
         app: Application,
         verify: Verify,
         *,
+        sessions: SessionVerifier,
         refusing: Refuse,
         failures: Failures,
         clock: Clock,
     ) -> None:
-        """`refusing` has the words of refusals; `failures` counts wrong credentials."""
+        """`sessions` knows who has signed in, `verify` all others.
+
+        `refusing` has the words of refusals; `failures` counts wrong credentials.
+        """
+        self._sessions = sessions
         self._app = app
         self._verify = verify
         self._refusing = refusing
@@ -178,7 +207,7 @@ class Auth:
             raise RuntimeError("this application speaks HTTP only")
         fields = without_identity(scope["headers"])
         try:
-            known = await self._identify(Headers(fields))
+            known = await self._identify(scope["method"], Headers(fields))
         except CarnetError as error:
             await self._refuse(Exchange(scope, receive, send), error)
             return
@@ -188,15 +217,18 @@ class Auth:
         scope["headers"] = [*without_credentials(fields), *written]
         await self._app(scope, receive, send)
 
-    async def _identify(self, headers: Headers) -> KnownActor:
-        credential = read_credential(headers)
-        if credential is None:
+    async def _identify(self, method: str, headers: Headers) -> KnownActor:
+        credential = read_credential(headers, is_signed_in=self._sessions.is_shown(headers))
+        if credential is not None:
+            return await self._verify(credential)
+        known = await self._sessions.find(method, headers)
+        if known is None:
             raise TokenMissing
-        return await self._verify(credential)
+        return known
 
     async def _refuse(self, exchange: Exchange, error: CarnetError) -> None:
         address = exchange.client[0] if exchange.client is not None else "unknown"
-        if isinstance(error, TokenInvalid):
+        if isinstance(error, TokenInvalid | SessionInvalid):
             try:
                 self._failures.note(address, self._clock.monotonic())
             except TooManyFailures as too_many:

@@ -27,7 +27,7 @@ WHOLE = 200  # a first sentence of a help text is never cut off
 # A command within a sentence.
 _READS_CONFIG = (
     "serve|doctor|call|chat|tasks|runs?|tail|tokens|keys|peers|agents|ledger|config|migrate|backup"
-    "|restore|prune|outbox|reload|people|inbox|memory|schedules|hooks"
+    "|restore|prune|outbox|reload|people|inbox|memory|schedules|hooks|sessions"
 )
 _READS_NONE = "init|model|conversation|explain|conform|completion|help|version|--help"
 _COMMAND = re.compile(rf"(?<![\w./-])carnet (?=({_READS_CONFIG}|{_READS_NONE})\b)")

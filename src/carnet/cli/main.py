@@ -42,7 +42,7 @@ from carnet.cli.see import (
 from carnet.cli.start import model, start
 from carnet.cli.times import write_span
 from carnet.cli.triggers import hooks, schedules
-from carnet.cli.trust import delegate, keys, peers, people, tokens
+from carnet.cli.trust import delegate, keys, peers, people, sessions, tokens
 from carnet.errors import BY_CODE, CarnetError, ConfigInvalid, Internal, UsageInvalid
 from carnet.version import __version__
 
@@ -58,7 +58,14 @@ GROUPS: dict[str, tuple[click.Command, ...]] = {
         hooks.hooks,
     ),
     "see": (runs.runs, runs.run, runs.tail, explain.explain),
-    "trust": (people.people, tokens.tokens, keys.keys, peers.peers, tokens.agents),
+    "trust": (
+        people.people,
+        sessions.sessions,
+        tokens.tokens,
+        keys.keys,
+        peers.peers,
+        tokens.agents,
+    ),
     "money": (ledger.ledger,),
     "run it": (
         operate.config,
@@ -103,6 +110,7 @@ def carnet(ctx: click.Context) -> None:
 
 runs.run.add_command(export.export)
 runs.run.add_command(replay.replay)
+people.people.add_command(sessions.sign_in)
 tokens.agents.add_command(inspect.inspect)
 tokens.agents.add_command(lint.lint)
 tokens.tokens.add_command(delegate.delegate)

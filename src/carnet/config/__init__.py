@@ -2,7 +2,7 @@
 
 from carnet.config.engine import EngineSettings, ModelSettings
 from carnet.config.file import find, load
-from carnet.config.limits import Limits, RetentionSettings
+from carnet.config.limits import Limits, LogSettings, RetentionSettings
 from carnet.config.outbound import EgressSettings, PeerSettings
 from carnet.config.owner import refuse_foreign
 from carnet.config.readers import SecretRef
@@ -11,7 +11,6 @@ from carnet.config.settings import (
     AgentSettings,
     GatewaySettings,
     LedgerSettings,
-    LogSettings,
     Settings,
     StoreSettings,
 )

@@ -21,6 +21,7 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
         {
             *("public_url", "max_depth", "max_chain_depth", "hard_max_depth", "strangers"),
             *("injection_classifier", "trusted_proxies", "cors_origins", "task_polling"),
+            "legacy_cards",
         }
     ),
     "inbox": frozenset({"notify", "expires"}),
@@ -30,6 +31,7 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
             *("content_bytes", "conversations", "messages", "hold_approvals"),
         }
     ),
+    "sessions": frozenset({"idle_hours", "most_hours", "link_minutes"}),
     "log": frozenset({"format", "level"}),
     "limits": frozenset(
         {
@@ -41,6 +43,7 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
             *("queue_seconds", "retries", "waiting_per_caller", "schedules_per_person"),
             *("hooks_per_person", "firings_per_person", "hook_body_bytes"),
             *("memory_files", "memory_bytes", "memory_versions"),
+            *("sign_in_failures", "sessions_per_person"),
         }
     ),
     "agents": frozenset({ALL}),

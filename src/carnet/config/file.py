@@ -27,7 +27,6 @@ from carnet.config.lines import KeyPath
 from carnet.config.outbound import DIALECTS, LATER_DIALECTS, OwnerSettings, PeerSettings
 from carnet.config.readers import one_of, whole
 from carnet.config.settings import (
-    LATER_KINDS,
     MOST_DEPTH,
     SECTIONS,
     AgentSettings,
@@ -53,6 +52,7 @@ NEEDS: Final[Kinds] = {
     "openai": ("url",),
     "tangle": ("url",),
     "samvad": ("url",),
+    "a2a": ("url",),
     "engine": (),
     "conversation": (),
     "orchestrator": (),
@@ -194,7 +194,7 @@ def _check_orchestrator(
 def _agent(sources: Sources, name: str, limits: Limits, kinds: Kinds) -> AgentSettings:
     path = ("agents", name)
     _check_name(sources, name)
-    agent = sources.section(AgentSettings, path, {"kind": one_of(*kinds, later=LATER_KINDS)})
+    agent = sources.section(AgentSettings, path, {"kind": one_of(*kinds)})
     for key in kinds[agent.kind]:
         if getattr(agent, key) is None:
             sources.refuse((*path, "kind"), f"an agent of kind {agent.kind} needs '{key}'")

@@ -1,18 +1,18 @@
 """Every bound of a gateway that an operator can set: name, default and what it bounds.
 
-Here is also how long things are kept.
+Here is also how long things are kept, and how the log is written.
 
 `docs/operations/limits.md` tells what happens at each of them, and lists the fixed ones.
 
 Law. A row here is enforced: what nothing reads is not listed.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Struct
 
 from carnet.config.outbound import MOST_DAYS
-from carnet.config.readers import seconds, span, span_seconds, whole
+from carnet.config.readers import one_of, seconds, span, span_seconds, whole
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -36,6 +36,20 @@ class RetentionSettings(Struct, frozen=True, kw_only=True):
     def every_seconds(self) -> int | None:
         """The same as a number; None for never."""
         return span_seconds(self.every)
+
+
+class SessionSettings(Struct, frozen=True, kw_only=True):
+    """The `[sessions]` section: how long somebody stays signed in."""
+
+    idle_hours: Annotated[
+        int, whole(1, MOST_DAYS * 24), "Hours without a request after which a session ends."
+    ] = 24
+    most_hours: Annotated[
+        int, whole(1, MOST_DAYS * 24), "Hours after which it ends, however it is used."
+    ] = 336
+    link_minutes: Annotated[
+        int, whole(1, 24 * 60), "Minutes in which a link to sign in with is good, once."
+    ] = 10
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -73,6 +87,12 @@ class Limits(Struct, frozen=True, kw_only=True):
     auth_failures: Annotated[
         int, whole(1), "Wrong tokens that one source address may send within a minute."
     ] = 30
+    sign_in_failures: Annotated[
+        int, whole(1), "Attempts to sign in of one source address that may fail within a minute."
+    ] = 5
+    sessions_per_person: Annotated[
+        int, whole(1, 1000), "Sessions and unused links of one person; the longest unused end."
+    ] = 20
     streams_per_caller: Annotated[
         int, whole(1), "Streamed answers and streams of a run's events one caller may have open."
     ] = 256
@@ -123,3 +143,18 @@ class Limits(Struct, frozen=True, kw_only=True):
     retries: Annotated[
         int, whole(0, 3), "The most retries any agent may be configured to get, and peers get."
     ] = 3
+
+
+class LogSettings(Struct, frozen=True, kw_only=True):
+    """The `[log]` section."""
+
+    format: Annotated[
+        Literal["auto", "text", "json"],
+        one_of("auto", "text", "json"),
+        "How lines are written; auto is text for people on a terminal, and else JSON.",
+    ] = "auto"
+    level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        one_of("debug", "info", "warning", "error"),
+        "The least grave that is written; calls and refusals are info.",
+    ] = "info"

@@ -8,12 +8,30 @@ from carnet.config import readers as read
 from carnet.config.readers import SecretRef
 from carnet.core.money.amount import MICROS
 
-DIALECTS = ("tangle", "samvad")  # what peers may be listed with, by the rows of `wire.dialects`
+DIALECTS = (
+    "tangle",
+    "samvad",
+    "a2a",
+)  # what peers may be listed with, by the rows of `wire.dialects`
 MOST_DAYS = 36_500
-LATER_DIALECTS = ("a2a", "engine_chat", "agents_api", "openai")
+LATER_DIALECTS = ("engine_chat", "agents_api", "openai")
 
 SignatureForm = Literal["auto", "samvad", "rfc9421", "carnet"]
 FORM_HELP = "samvad: how calls to it are signed; auto finds out by what it publishes and remembers."
+PRODUCTS = ("bifrost", "litellm", "kagent")  # by the rows of `wire.stamps.log_names`
+
+
+def _product(name: str) -> str:
+    if name not in PRODUCTS:
+        raise ValueError
+    return name
+
+
+LogNames = Annotated[
+    tuple[str, ...],
+    read.many(f"products ({', '.join(PRODUCTS)})", _product),
+    "Products whose logs are to find our calls: a header of each has the run, or who pays.",
+]
 
 
 class PeerSettings(Struct, frozen=True, kw_only=True):
@@ -37,6 +55,7 @@ class PeerSettings(Struct, frozen=True, kw_only=True):
     ] = "auto"
     credit: Annotated[int, read.amount(), "What it may owe us."] = 0
     max_cost: Annotated[int, read.amount(), "The most it may charge us for one call."] = MICROS
+    log_names: LogNames = ()
 
 
 class EgressSettings(Struct, frozen=True, kw_only=True):
@@ -46,7 +65,7 @@ class EgressSettings(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         read.destinations(),
         "Where callbacks and cards that others name may lead beside public https addresses: "
-        "host:port, or a range.",
+        "host:port, host:* or a range.",
     ] = ()
 
 

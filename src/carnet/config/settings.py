@@ -15,11 +15,12 @@ from carnet.config import readers as read
 from carnet.config.dialogue.orchestrator import LIST, MOST_FANNED_OUT, fanned_out
 from carnet.config.dialogue.participants import MOST_TURNS, ParticipantSettings, taking_part
 from carnet.config.engine import MOST_TOKENS, EngineSettings, ModelSettings
-from carnet.config.limits import Limits, RetentionSettings
+from carnet.config.limits import Limits, LogSettings, RetentionSettings, SessionSettings
 from carnet.config.outbound import (
     FORM_HELP,
     EgressSettings,
     InboxSettings,
+    LogNames,
     OutboxSettings,
     OwnerSettings,
     PeerSettings,
@@ -31,8 +32,7 @@ from carnet.core.call import Price
 
 MOST_DEPTH = 1000  # beyond it a limit is a mistake, not a limit
 MIN_LEASE = 2  # seconds: it is renewed each third of it, and looked at each second
-KINDS = ("python", "openai", "tangle", "samvad", "engine", "conversation", "orchestrator")
-LATER_KINDS = ("a2a",)
+KINDS = ("python", "openai", "tangle", "samvad", "a2a", "engine", "conversation", "orchestrator")
 # Members that say how a model answers, and nothing of where, by whom or on whose account.
 DEFAULT_MEMBERS = (
     *("frequency_penalty", "function_call", "functions", "logit_bias", "logprobs"),
@@ -76,6 +76,7 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
         read.networks(),
         "Reverse proxies whose X-Forwarded-For, X-Forwarded-Proto and Forwarded are believed.",
     ] = ()
+    legacy_cards: Annotated[bool, read.truth(), "A2A cards also serve clients of 0.3."] = True
     cors_origins: Annotated[
         tuple[str, ...],
         read.origins(),
@@ -121,9 +122,9 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
 
     kind: Annotated[
         str,
-        read.one_of(*KINDS, later=LATER_KINDS),
+        read.one_of(*KINDS),
         "What answers: a Python function, an OpenAI-compatible model, a Tangle gateway, "
-        "a SAMVAD agent, the agent loop of [engine], several agents in a conversation or at once.",
+        "a SAMVAD or A2A agent, the agent loop of [engine], several agents in turn or at once.",
     ] = "python"
     target: Annotated[
         str | None,
@@ -154,23 +155,25 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     url: Annotated[
         str | None,
         read.url(),
-        "openai, tangle, samvad: where it is; for samvad what stands before /agent/message.",
+        "Where it is; for samvad what stands before /agent/message, for a2a its card or its base.",
     ] = None
     model: Annotated[
         str | None,
         read.text(),
         "openai, tangle: the model to ask for there; engine: one of [models].",
     ] = None
-    api_key: Annotated[SecretRef | None, read.secret(), "openai: how we authenticate to it."] = None
+    api_key: Annotated[
+        SecretRef | None, read.secret(), "openai: how we authenticate to it; a2a: the key it asks."
+    ] = None
     token: Annotated[
         SecretRef | None,
         read.secret(),
-        "tangle: how we authenticate to it; samvad: the bearer token beside our signature.",
+        "tangle, a2a: how we authenticate to it; samvad: the token beside our signature.",
     ] = None
     skill: Annotated[
         str | None,
         read.text(),
-        "samvad: the skill that plain text is given to; by default chat, or its only one.",
+        "samvad, a2a: the skill that text is given to; samvad: by default chat, or its only one.",
     ] = None
     identity: Annotated[
         str | None,
@@ -225,6 +228,7 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     tools: Annotated[
         tuple[str, ...] | None, tool_names(), "engine: what its model may use, if not as [engine]."
     ] = None
+    log_names: LogNames = ()
     pass_members: Annotated[
         tuple[str, ...],
         read.members(),
@@ -278,13 +282,13 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     retries: Annotated[
         int,
         read.whole(0, 3),
-        "openai, tangle, samvad: how many further requests one call may need; 0 for none.",
+        "of remote kinds and openai: how many further requests one call may need; 0 for none.",
     ] = 2
     max_cost: Annotated[
         int | None, read.amount(), "The most another organisation may charge for one call."
     ] = None
     may_forward_authorization: Annotated[
-        bool, read.truth(), "tangle, samvad: whether the payer's credential may go to it."
+        bool, read.truth(), "of remote kinds: whether the payer's credential may go to it."
     ] = False
 
     @property
@@ -298,21 +302,6 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         return Price(
             per_call=self.price, per_million_in=self.price_in, per_million_out=self.price_out
         )
-
-
-class LogSettings(Struct, frozen=True, kw_only=True):
-    """The `[log]` section."""
-
-    format: Annotated[
-        Literal["auto", "text", "json"],
-        read.one_of("auto", "text", "json"),
-        "How lines are written; auto is text for people on a terminal, and else JSON.",
-    ] = "auto"
-    level: Annotated[
-        Literal["debug", "info", "warning", "error"],
-        read.one_of("debug", "info", "warning", "error"),
-        "The least grave that is written; calls and refusals are info.",
-    ] = "info"
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -329,6 +318,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     outbox: OutboxSettings
     inbox: InboxSettings
     owner: OwnerSettings
+    sessions: SessionSettings
     engine: EngineSettings
     tools: dict[str, ToolSettings]
     log: LogSettings
@@ -385,6 +375,7 @@ SECTIONS: dict[str, type[Struct]] = {
     "outbox": OutboxSettings,
     "inbox": InboxSettings,
     "owner": OwnerSettings,
+    "sessions": SessionSettings,
     "engine": EngineSettings,
     "log": LogSettings,
     "limits": Limits,

@@ -5,7 +5,7 @@ Law 2. From the wire, only `guards.admission.gate` turns a Claim into a `Call`; 
        child call never has more rights, depth or time than the call it is made in.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from hashlib import blake2b
 from typing import Any, Final, Literal, Protocol
 
@@ -32,7 +32,7 @@ from carnet.core.people.identity import (
     Trust,
     owner_of,
 )
-from carnet.core.people.proof import Document, Proof
+from carnet.core.people.proof import Document, Proof, Spending
 
 FORWARD_USER: Final = "forward-user"  # the person behind the run pays for the calls it makes
 AGENT_OWNED: Final = "agent-owned"  # the agent itself does
@@ -67,6 +67,8 @@ class Ask(Struct, frozen=True, kw_only=True):
     skill: str | None = None  # what is asked for by name; `payload` goes in
     payload: dict[str, Any] | None = None
     thread: Thread | None = None  # where a person asks it in one of her conversations
+    context: str | None = None  # what its sender groups tasks by; then it is a task in any case
+    form: dict[str, Any] | None = None  # how it was written, for the dialect that answers it
 
     @property
     def text(self) -> str:
@@ -81,6 +83,16 @@ class Ask(Struct, frozen=True, kw_only=True):
         """The message that is it; an empty one if the user said nothing."""
         found = [message for message in self.messages if message.role == "user"]
         return found[-1] if found else Message("user", ())
+
+
+class CallbackWish(Struct, frozen=True, kw_only=True):
+    """Where a caller wants to be told what becomes of a task, and how we show there who we are."""
+
+    url: str
+    name: str | None = None  # by which the caller finds it again
+    token: str | None = None  # that the receiver wants to see again
+    authorization: Secret | None = None  # which the receiver asks for
+    dialect: str | None = None  # in whose words it is told; None: in those of the call
 
 
 class Claim(Struct, frozen=True, kw_only=True):
@@ -98,11 +110,14 @@ class Claim(Struct, frozen=True, kw_only=True):
     proof: Proof | None = None  # the request was signed, whoever by
     is_task: bool = False  # it is to be accepted now and run later
     callback: str | None = None  # where the end of a task is to be told
+    wish: CallbackWish | None = None  # the same, with what else is said of it
+    continues: str | None = None  # the task that it goes on with
     delegation: str | None = None  # the token, as it was written
     correlation: str | None = None  # the caller's own name for its request
     key: str | None = None  # by which it tells repeats of its request, if it knows no turns
     context: Context | None = None  # who claims to call, beside what is proved
     resolution: StatedResolution | None = None  # what its turn waits for
+    budget: Spending | None = None  # the most that its sender says it is willing to spend
 
 
 class Agent(Protocol):
@@ -180,6 +195,10 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     at_once: int | None = None  # calls that it answers at once; None is as many as come
     tokens_per_day: int | None = None  # that one signed sender may use; None is unbounded
     removes: Callable[[Ask], tuple[str, ...]] | None = None  # names what of a request is left out
+    # Tells whoever was called that nobody will answer what it asks for any more.
+    abandon: Callable[[Sequence[Interrupt]], Awaitable[None]] | None = None
+    # The card of the agent behind it, once it was read: where, and as it came.
+    origin: Callable[[], tuple[str, bytes] | None] | None = None
     may_cost: bool = False  # whether somebody may have to pay for a call: nobody gives it
 
     def __post_init__(self) -> None:
@@ -227,7 +246,13 @@ class Call(Admitted, frozen=True, kw_only=True):
     is_child: bool = False  # made in process, by an agent that answers another call
     allowance: Allowance | None = None  # what is left of its budget, for what is called for it
     task: str | None = None  # the id of the task that it is
+    at_once: bool = False  # a task that nobody queued: it runs for whoever asked, who may leave
     resolved: tuple[Answered, ...] = ()  # what its turn has waited for, and was answered
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether it was accepted to be run later: then a worker runs it, and again if need be."""
+        return self.task is not None and not self.at_once
 
     @property
     def admitted(self) -> Admitted:

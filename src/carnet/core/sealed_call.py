@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from carnet.core.call import Admitted, Ask, Call, Target, call_of
+from carnet.core.call import Admitted, Ask, Call, CallbackWish, Target, call_of
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.turn import Turn
@@ -33,7 +33,7 @@ class Later(Struct, frozen=True, kw_only=True):
     id: str  # of a new one; who repeats the call is told the id that it has
     sender: str  # the identity that signed
     quota: str  # that counts the unfinished tasks of the sender
-    callback: str | None = None
+    callback: CallbackWish | None = None
 
 
 class SealedCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

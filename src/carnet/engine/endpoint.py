@@ -31,6 +31,7 @@ from carnet.http.exchange import (
 )
 from carnet.ports.engine.calls import AgentCalls
 from carnet.ports.engine.loop import Engine, LoopTurn
+from carnet.ports.engine.tools import TurnTriggers
 from carnet.ports.memory.memory import TurnMemory
 from carnet.ports.memory.past import TurnPast
 from carnet.wire.dialects.dialect import Fields, Reply
@@ -67,18 +68,20 @@ class EngineEndpoint:
         memory: Callable[[Secret], TurnMemory] | None = None,
         own_memory: Callable[[str], TurnMemory | None] | None = None,
         past: Callable[[Secret], TurnPast] | None = None,
+        triggers: Callable[[Secret], TurnTriggers] | None = None,
     ) -> None:
         """`max_bytes` is the most that a request may have.
 
         `calls` gives what calls other agents with the bearer of a turn, `memory` the memory of
-        the person it is for, `past` what she has said; `own_memory` that of who asks without one,
-        by name.
+        the person it is for, `past` what she has said, `triggers` her schedules and hooks;
+        `own_memory` is the memory of who asks without one, by name.
         """
         self._engine = engine
         self._calls = calls
         self._memory = memory
         self._own_memory = own_memory
         self._past = past
+        self._triggers = triggers
         self._max_bytes = max_bytes
         self._running: set[LoopStop] = set()
         self._quiet = asyncio.Event()  # nothing runs
@@ -133,6 +136,7 @@ class EngineEndpoint:
     def _named(self, turn: LoopTurn, credential: Secret, bearer: TurnBearer) -> LoopTurn:
         """The same for the agent that a gateway asks for, with what it may call and has kept."""
         is_person = _OF_MACHINE not in turn.actor.id  # R25
+        triggers = self._triggers if is_person else None
         return replace(
             turn,
             name=bearer.turn,
@@ -141,6 +145,7 @@ class EngineEndpoint:
             calls=None if self._calls is None else self._calls(credential),
             memory=self._memory(credential) if self._memory is not None and is_person else None,
             past=self._past(credential) if self._past is not None and is_person else None,
+            triggers=None if triggers is None else triggers(credential),
         )
 
     async def _stream(self, exchange: Exchange, turn: LoopTurn) -> None:

@@ -11,7 +11,7 @@
     │                        BodyTimeout
     ├── Refused              the request was understood and may not run
     │   ├── who              TokenMissing  TokenInvalid  PermissionMissing  TooManyFailures
-    │   │                    PersonRequired
+    │   │                    PersonRequired  SessionInvalid  SignInCodeInvalid  CrossSite
     │   ├── proof            SignatureMissing  SignatureInvalid  SignatureExpired
     │   │                    InsufficientCoverage  HeaderNotSigned  DigestInvalid
     │   │                    DigestMismatch  DestinationMismatch  KeyUnknown  KeyRevoked
@@ -20,7 +20,7 @@
     │   │                    DelegationReplayed
     │   ├── content          InjectionDetected  SkillNotFound  SkillForbidden
     │   ├── where            AgentNotFound  PeerUnknown  PeerAgentNotFound  RunNotFound
-    │   │                    PersonNotFound  TaskNotFound  DeliveryNotFound
+    │   │                    PersonNotFound  TaskNotFound  DeliveryNotFound  SessionNotFound
     │   │                    RouteNotFound  MethodNotAllowed  InterruptNotFound  RuleNotFound
     │   │                    ConversationNotFound  MessageNotFound  MemoryFileNotFound
     │   ├── chain            DepthExceeded  ChainFinal  RunCallsExceeded  LoopDetected
@@ -30,6 +30,7 @@
     │   │                    InterruptExpired  PolicyStateInvalid  Declined
     │   │                    AnsweredOtherwise  AnswerForbidden  PersonExists  Deleted
     │   │                    TurnElsewhere
+    │   ├── tasks            TaskNotCancelable  OperationUnsupported  TaskRejected
     │   ├── memory           MemoryChanged  MemoryFull
     │   ├── waits            InputRequired  ApprovalRequired  ConsentRequired
     │   │                    SignInRequired  PaymentWanted  WaitRequired  RecoveryRequired
@@ -42,8 +43,8 @@
     │                        ConversationFull  TooManyConversations
     ├── Upstream             someone we called did not answer properly
     │   ├── ProviderError  ProviderUnavailable  ProviderTimeout  CircuitOpen  PeerRefused
-    │   │   PeerBusy  PeerUnreachable  PeerResponseInvalid  EgressRefused  AgentFailed
-    │   │   ToolUnusable
+    │   │   PeerBusy  PeerUnreachable  PeerResponseInvalid  PeerCredentialMissing
+    │   │   EgressRefused  AgentFailed  ToolUnusable
     │   └── of a model       ContextTooLong  ModelRefused  ModelKeyRefused  ModelQuotaExceeded
     │                        ModelRateLimited  ModelNotFound
     ├── Ours                 our own fault; the detail is in the log under the incident id
@@ -64,6 +65,7 @@ from carnet.errors.ours import *
 from carnet.errors.refused_call import *
 from carnet.errors.refused_identity import *
 from carnet.errors.refused_state import *
+from carnet.errors.refused_task import *
 from carnet.errors.refused_trigger import *
 from carnet.errors.terminal import *
 from carnet.errors.upstream import *

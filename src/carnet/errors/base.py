@@ -66,6 +66,7 @@ class CarnetError(Exception):
         self.detail = detail
         self.facts = facts
         self.run: str | None = None  # of the request that met it, if it named one
+        self.request_id: str | int | None = None  # by which its dialect tells answers apart
         super().__init__(detail)
 
     @property

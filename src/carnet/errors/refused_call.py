@@ -100,6 +100,13 @@ class RunNotFound(Refused, code="run_not_found", status=404):
     hint = "'carnet runs' or GET /runs lists the runs this token may read."
 
 
+class SessionNotFound(Refused, code="session_not_found", status=404):
+    """There is no such session, it has ended, or it is somebody else's."""
+
+    template = "There is no such session of yours."
+    hint = "'GET /sessions' lists yours; 'carnet sessions list' those of everybody."
+
+
 class PersonNotFound(Refused, code="person_not_found", status=404):
     """Nobody of that name is known here, or she has ended, or this token may not know of her."""
 

@@ -17,8 +17,32 @@ class TokenInvalid(Refused, code="token_invalid", status=401):
     hint = "Use a current token; 'carnet tokens list' shows which exist, 'tokens create' makes one."
 
 
+class SessionInvalid(Refused, code="session_invalid", status=401):
+    """Nobody is signed in: the session is unknown, was ended or has run out, or there is none."""
+
+    template = "Nobody is signed in here, or no longer."
+    hint = "Sign in again: 'carnet people sign-in NAME' prints a link."
+
+
+class SignInCodeInvalid(Refused, code="sign_in_code_invalid", status=401):
+    """The code of a link to sign in with is unknown, was used, or its time is over.
+
+    A link is good once, and for some minutes.
+    """
+
+    template = "This link does not sign in: it was used, has run out, or is none of this gateway's."
+    hint = "Have another one made: carnet people sign-in NAME"
+
+
+class CrossSite(Refused, code="cross_site"):
+    """A browser sent its cookie for a page that is not ours, or a change without its csrf token."""
+
+    template = "This came with a cookie, and not from a page of this gateway."
+    hint = "Send 'x-csrf-token' as 'GET /session' tells it, from a page of this gateway's origin."
+
+
 class PersonRequired(Refused, code="person_required"):
-    """What was asked for belongs to people: memory, hooks, schedules. The token is a machine's."""
+    """What was asked for belongs to people: memory, hooks, sessions. The token is a machine's."""
 
     template = "This belongs to a person, and this token is a machine's."
     hint = "Show a token of a person (--as @FILE): carnet tokens create NAME --person PERSON"

@@ -17,10 +17,10 @@ class HookRefused(Refused, code="hook_refused", status=401):
 
 
 class TriggerPaused(Refused, code="trigger_paused", status=409, retryable=True):
-    """The hook is paused by its owner. What was sent is not kept."""
+    """The hook or schedule is paused, or the token that it ran with has ended. Nothing is kept."""
 
-    template = "This hook is paused."
-    hint = "Its owner lets it go on: 'carnet hooks resume NAME'. Then send the same again."
+    template = "It is paused."
+    hint = "Its owner lets it go on ('carnet hooks resume NAME', 'carnet schedules resume NAME')."
 
 
 class TriggerNotFound(Refused, code="trigger_not_found", status=404):

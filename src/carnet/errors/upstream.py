@@ -131,6 +131,18 @@ class PeerBusy(Upstream, code="peer_busy", status=503, public=("peer_status", "p
         )
 
 
+class PeerCredentialMissing(
+    Upstream, code="peer_credential_missing", retryable=False, public=("schemes",)
+):
+    """The card of the called agent asks for a credential that this gateway does not have for it."""
+
+    template = "The called agent asks for a credential that this gateway has not: {schemes}."
+    hint = (
+        "The operator gives the agent a 'token' (bearer) or an 'api_key' (key in a header); "
+        "nothing else is spoken."
+    )
+
+
 class PeerUnreachable(Upstream, code="peer_unreachable"):
     """The card or the key of another organisation could not be fetched within its bounds."""
 

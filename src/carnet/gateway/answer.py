@@ -7,15 +7,22 @@ Law 1. Nothing is executed before the claim is recorded, and nothing is acknowle
 Law 2. An error before the first event is an HTTP error, unless the dialect begins every stream at
        once; after it, the error is told in the stream.
 Law 3. A turn that waits is told as an error is, with what it waits for; a repeat gets the same.
-Law 4. Who came with a travel document is given the receipt: in a header, or before the last frame.
+Law 4. A task that is answered at once goes on though its reader leaves, and counts as that reader's
+       open call until its end. Who only reads what goes on holds nothing when it has left.
+Law 5. Who came with a travel document is given the receipt: in a header, or before the last frame.
+Law 6. Who named a request by a key is told when the answer is one that was recorded before.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from carnet import faults
 from carnet.core.call import Call, Claim
+from carnet.core.chain.turn_id import is_keyed
 from carnet.core.messages.events import (
     RECEIPT,
     Event,
@@ -48,9 +55,11 @@ from carnet.wire.dialects.dialect import AnswerForm, AnswerWriter, GatewayFacts
 from carnet.wire.grammar import sse
 
 HEARTBEAT_SECONDS = 15.0
+A2A_MEDIA: Final = "application/a2a+json"
 KEEP_ALIVE = sse.write_comment("keep-alive")
 _GOING_ON: Final = frozenset({"running", "queued"})
 _UNANSWERED: Final = (Failed, Waiting)
+REPLAYED_FIELD: Final = (b"idempotent-replayed", b"true")
 RECEIPT_FIELD = travel.RECEIPT_HEADER.encode()
 
 
@@ -80,6 +89,7 @@ class Answering:
         self._max_bytes = max_bytes
         self.readers = concurrency.readers  # who are told again what was said
         self.draining = False
+        self._going_on: set[asyncio.Task[None]] = set()  # tasks whose readers have left
 
     def begin(self) -> float:
         """Take up a request, or refuse to; when it began."""
@@ -91,6 +101,15 @@ class Answering:
         """The whole body of a request; `check` judges its head before a long one is read."""
         check_json_body(exchange.headers)
         body = await exchange.read(self._max_bytes, check)
+        if faults.is_armed:
+            faults.point("recv.body")
+        return body
+
+    async def receive_any(self, exchange: Exchange, check: Check) -> bytes:
+        """The whole body of a request that may have none, in whichever spelling of JSON."""
+        body = await exchange.read(self._max_bytes, check)
+        if body:
+            check_json_body(exchange.headers, A2A_MEDIA)
         if faults.is_armed:
             faults.point("recv.body")
         return body
@@ -111,6 +130,7 @@ class Answering:
         """Have the call answered, and tell the answer."""
         actor = call.caller.actor.name
         state = "failed"
+        goes_on = False
         try:
             if call.known and call.record.state not in _GOING_ON:
                 state = await self._again(exchange, call)
@@ -120,13 +140,33 @@ class Answering:
                 state = await self._whole(exchange, call)
         except Disconnected:
             state = "disconnected"
+            goes_on = call.at_once and not call.known  # else it goes on for who asked first
         except CarnetError as error:
             error.run = call.carnet.run
             state = error.code
             raise
         finally:
-            self._concurrency.leave(actor, stream=call.ask.stream)
+            if goes_on:
+                self._outlast(call, actor)
+            else:
+                self._concurrency.leave(actor, stream=call.ask.stream)
             self._note(exchange, call, state, self._clock.monotonic() - began)
+
+    def _outlast(self, call: Call, actor: str) -> None:
+        """Let a task go on whose reader has left: it counts as that reader's until its end."""
+        task = asyncio.create_task(self._read_on(call))
+        self._going_on.add(task)
+
+        def ended(_: object) -> None:
+            self._going_on.discard(task)
+            self._concurrency.leave(actor, stream=call.ask.stream)
+
+        task.add_done_callback(ended)
+
+    async def _read_on(self, call: Call) -> None:
+        with contextlib.suppress(CarnetError):  # whoever asks for the task is told
+            async for _ in self._journal.batches(replace(call, known=True)):
+                pass
 
     async def _again(self, exchange: Exchange, call: Call) -> str:
         """Tell what was recorded, as far as there is room for what is read of it."""
@@ -151,6 +191,8 @@ class Answering:
         writer = self._dialect.writer(call, self._gateway)
         body = writer.whole(events)
         headers = writer.headers(stream=False)
+        if call.known:
+            headers += _replay_field(call)
         if call.document is not None:
             headers += _receipt_field(events)
         del events  # its reader may take its time
@@ -166,6 +208,9 @@ class Answering:
         batches = self._journal.batches(call, heartbeat=HEARTBEAT_SECONDS)
         with DisconnectWatch(exchange.line):
             try:
+                if call.at_once:  # its reader is told which task it is before anything is said
+                    await self._start_stream(exchange, call, writer)
+                    await exchange.write(writer.write(()))
                 async for batch in batches:
                     if not exchange.started:
                         held = [*held, *batch] if held else batch
@@ -173,7 +218,7 @@ class Answering:
                             break
                         if not (_has_content(held) or self._dialect.begins_at_once):
                             continue
-                        await self._start_stream(exchange, writer)
+                        await self._start_stream(exchange, call, writer)
                         # One name for it, here and below: a second would hold what was said last.
                         batch, held = held, ()  # noqa: PLW2901  it goes out with what came
                     last = batch[-1] if batch else last
@@ -205,9 +250,12 @@ class Answering:
             await shares.step(caller)
         return batch[last:]
 
-    async def _start_stream(self, exchange: Exchange, writer: AnswerWriter) -> None:
+    async def _start_stream(self, exchange: Exchange, call: Call, writer: AnswerWriter) -> None:
         faults.point("reply.before_write")
-        await exchange.start(200, writer.headers(stream=True))
+        headers = writer.headers(stream=True)
+        if call.known:
+            headers += _replay_field(call)
+        await exchange.start(200, headers)
         faults.point("reply.half_written")
 
     async def _refuse(
@@ -222,6 +270,8 @@ class Answering:
             status, headers, body = writer.waiting(end, usage, joined_text(events))
         else:
             status, headers, body = writer.refusal(end, usage)
+        if call.known:
+            headers += _replay_field(call)
         if call.document is not None:
             headers += _receipt_field(events)
         await exchange.reply(status, headers, body)
@@ -259,6 +309,12 @@ class Answering:
 def _data(writer: AnswerWriter, batch: Sequence[Event], *, has_receipt: bool) -> bytes:
     data = writer.write(batch) if batch else KEEP_ALIVE
     return _receipt_comment(batch) + data if has_receipt else data
+
+
+def _replay_field(call: Call) -> RawHeaders:
+    """What says that an answer was recorded before, where a key names the request."""
+    is_over = call.record.state not in _GOING_ON
+    return [REPLAYED_FIELD] if is_over and is_keyed(call.carnet.turn) else []
 
 
 def _receipt_in(events: Sequence[Event]) -> str | None:

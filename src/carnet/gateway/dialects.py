@@ -4,12 +4,15 @@ Law. What comes by a way of a dialect goes to that dialect's endpoint or questio
 and, where the dialect says so, below the prefix of every agent.
 """
 
+import re
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from carnet.core.people.identity import Caller
 from carnet.gateway.endpoint import DialectEndpoint
+from carnet.gateway.own_tasks.endpoint import TaskEndpoint
+from carnet.gateway.own_tasks.questions import OwnTasks
 from carnet.gateway.questions import Questions
 from carnet.http.exchange import Endpoint, Exchange, Row
 from carnet.ports.world.records import READER, STRANGER
@@ -17,13 +20,23 @@ from carnet.wire.dialects.dialect import Way
 from carnet.wire.dialects.route import Route
 
 PREFIX = "/agents/{name}"
+_NAMED: Final = re.compile(r"\{([a-z]+)\}")
 
 
-def rows_of(ways: Iterable[Way], calls: DialectEndpoint, questions: Questions) -> list[Row]:
-    """The rows of one dialect."""
+def rows_of(
+    ways: Iterable[Way],
+    calls: DialectEndpoint,
+    questions: Questions,
+    own_tasks: OwnTasks | None = None,
+) -> list[Row]:
+    """The rows of one dialect; `own_tasks` are for one that says in its bodies what is asked."""
     rows: list[Row] = []
     for way in ways:
-        endpoint = _endpoint(way, calls, questions)
+        endpoint = (
+            _either(way, calls, own_tasks)
+            if isinstance(calls, TaskEndpoint) and own_tasks is not None
+            else _endpoint(way, calls, questions)
+        )
         rows.append(_row(way, way.path, endpoint))
         if way.below_agents:
             rows.append(_row(way, PREFIX + way.path, endpoint))
@@ -41,8 +54,19 @@ def _endpoint(way: Way, calls: DialectEndpoint, questions: Questions) -> Endpoin
     return partial(calls.task if way.kind == "task" else calls.call, way)
 
 
+def _either(way: Way, calls: TaskEndpoint, own_tasks: OwnTasks) -> Endpoint:
+    named = _NAMED.findall(way.path)
+
+    async def asked(exchange: Exchange, *given: str) -> None:
+        agent = given[0] if len(given) > len(named) else None
+        names = dict(zip(named, given[len(given) - len(named) :], strict=True))
+        await calls.either(way, exchange, agent, names, own_tasks)
+
+    return asked
+
+
 def _question(way: Way, questions: Questions) -> Endpoint:
-    named = [part.strip("{}") for part in way.path.split("/") if part.startswith("{")]
+    named = _NAMED.findall(way.path)
 
     async def asked(exchange: Exchange, *given: Any) -> None:
         caller: Caller | None = None

@@ -20,26 +20,29 @@ Law 8. A body over 64 KiB is parsed beside the event loop: others are answered m
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from msgspec import structs
 
 from carnet import faults
 from carnet.core.call import Call, Claim
 from carnet.core.chain.carnet import Mark
+from carnet.core.chain.turn_id import is_keyed
 from carnet.core.people.proof import Document
 from carnet.errors import (
     CarnetError,
     HookRefused,
     Internal,
     InvalidJson,
+    SessionInvalid,
     ShuttingDown,
     TokenInvalid,
     TooManyFailures,
 )
-from carnet.gateway.answer import Answering
+from carnet.gateway.answer import REPLAYED_FIELD, Answering
 from carnet.gateway.bodies import LARGE_BYTES, LargeBodies, LargeBody
 from carnet.gateway.loops.turn_calls import TurnCalls
+from carnet.gateway.people.signed_in import CookieRequests
 from carnet.gateway.published import Published
 from carnet.guards.caller.failures import Failures
 from carnet.http.exchange import (
@@ -80,8 +83,12 @@ class App:
         clock: Clock,
         ids: Ids,
         metrics: Metrics,
+        cookies: CookieRequests,
     ) -> None:
-        """`router` has the endpoints, `refusing` the words of refusals; `ids` names incidents."""
+        """`router` has the endpoints, `refusing` the words of refusals; `ids` names incidents.
+
+        `cookies` has the requests of browsers answered.
+        """
         self._dispatch = router
         self._write_refusal = refusing
         self._access = access
@@ -89,6 +96,7 @@ class App:
         self._clock = clock
         self._ids = ids
         self._metrics = metrics
+        self._cookies = cookies
         self.open = 0  # requests that are being answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -100,10 +108,10 @@ class App:
         try:
             if self.failures.any and exchange.path not in OPEN:
                 await self._check_failures(exchange)
-            await self._dispatch(exchange)
+            await (self._by_cookie if exchange.has_cookie else self._dispatch)(exchange)
         except Disconnected:
             return
-        except (TokenInvalid, HookRefused) as error:
+        except (TokenInvalid, SessionInvalid, HookRefused) as error:
             await self._refuse(exchange, self._counted(exchange, error))
         except CarnetError as error:
             await self._refuse(exchange, error)
@@ -111,6 +119,9 @@ class App:
             await self._refuse(exchange, self._incident(error))
         finally:
             self.open -= 1
+
+    def _by_cookie(self, exchange: Exchange) -> Awaitable[None]:
+        return self._cookies(exchange, self._dispatch)
 
     async def _check_failures(self, exchange: Exchange) -> None:
         """Refuse the next wrong token of an address at its limit, and read no more of it."""
@@ -158,6 +169,7 @@ def _address(exchange: Exchange) -> str:
 
 
 SECRET = b"carnet-webhook-secret"
+_BRING_PROOF = frozenset({"call", "any"})
 
 Secrets = Callable[[str], str]  # what we share with whoever asked for a task
 
@@ -212,6 +224,8 @@ class DialectEndpoint:
         status, headers, body = self._dialect.accepted(call)
         if call.callback is not None and self._secret is not None:
             headers.append((SECRET, self._secret(_sender(call)).encode()))
+        if call.known and is_keyed(call.carnet.turn):
+            headers.append(REPLAYED_FIELD)
         faults.point("reply.before_write")
         await exchange.reply(status, headers, body)
         faults.point("reply.after_write")
@@ -284,7 +298,7 @@ class DialectEndpoint:
     async def _vouch(self, arrival: Arrival) -> str:
         """Refuse a stranger before its body is waited for, or parsed if it is large; who it is."""
         proof = self._dialect.proof(arrival)
-        if proof is None and not self._dialect.is_signed and arrival.way.kind == "call":
+        if proof is None and not self._dialect.is_signed and arrival.way.kind in _BRING_PROOF:
             proof = travel.read_proof(arrival.request, arrival.body or None, arrival.stamps)
         if proof is not None or not self._dialect.is_signed:
             try:

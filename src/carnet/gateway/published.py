@@ -68,7 +68,7 @@ class Published:
             name=target.name,
             version=target.version,
             description=target.description or f"The agent {target.name} of {self._domain}.",
-            url=self._url(target),
+            url=self.url(target),
             skills=target.skills or (CHAT,),
             keys=tuple(
                 [
@@ -120,6 +120,7 @@ class Published:
         """The agent of ours that is called so; the default one for an empty name."""
         return self._router.own(name)
 
-    def _url(self, target: Target) -> str:
+    def url(self, target: Target) -> str:
+        """What stands before the paths of an agent of ours."""
         base = self.public_url.rstrip("/")
         return base if target.default else f"{base}/agents/{quote(target.name, safe='')}"

@@ -112,7 +112,7 @@ class Questions:
                 result = self._published.view(question.agent or "")
             case "agents":
                 result = AgentList(names=self._names(caller, question.agent), gateway=self._gateway)
-        return self._dialect.tell(way.name, result)
+        return self._dialect.tell(way.name, result, question)
 
     async def _task(
         self, task: StoredTask, caller: Caller | None, *, is_cancel: bool = False

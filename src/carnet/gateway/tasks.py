@@ -16,7 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from carnet.core.messages.events import Event, Waiting, is_terminal, read_in_pieces
-from carnet.core.messages.interrupt import Interrupt
+from carnet.core.messages.interrupt import Interrupt, InterruptRecord
 from carnet.core.people.address import is_agent_uri
 from carnet.core.people.identity import Caller
 from carnet.errors import CarnetError, TaskNotFound
@@ -24,7 +24,7 @@ from carnet.gateway.published import Published
 from carnet.guards.caller.owner import Owners, check_time
 from carnet.guards.readers import Readers
 from carnet.http.exchange import reader_of
-from carnet.ports.calls.tasks import StoredTask, Tasks
+from carnet.ports.calls.tasks import ChangedTasks, FoundTasks, StoredTask, Tasks
 from carnet.ports.calls.turns import Turns
 from carnet.ports.world.clock import Clock
 from carnet.wire.dialects.dialect import Question, TaskView
@@ -59,9 +59,11 @@ class TaskRecords:
         return await self.find(task.id)
 
     @asynccontextmanager
-    async def room(self, task: StoredTask, caller: Caller | None) -> AsyncIterator[None]:
-        """Hold room for what a task has said, while it is told to a caller."""
-        size = 0 if task.turn.state not in ENDED else await self._turns.size(task.turn)
+    async def room(
+        self, task: StoredTask, caller: Caller | None, *, more: int = 0
+    ) -> AsyncIterator[None]:
+        """Hold room for what a task has said, and for `more`, while it is told to a caller."""
+        size = more + await self.size(task)
         async with self._readers.room(task.sender if caller is None else caller.actor.name, size):
             yield
 
@@ -89,6 +91,37 @@ class TaskRecords:
         if not is_owner:
             asked = [replace(one, state="") for one in asked]
         return addressed(Waiting(tuple(asked)), task.turn.agent, domain).interrupts if asked else ()
+
+    async def request(self, task: StoredTask) -> bytes:
+        """What was asked, as it is recorded; empty if it is kept no more."""
+        return await self._tasks.request(task.turn)
+
+    async def request_size(self, task: StoredTask) -> int:
+        """How many bytes that is."""
+        return await self._tasks.request_size(task.turn)
+
+    async def answered(self, task: StoredTask) -> tuple[InterruptRecord, ...]:
+        """What a task has asked for and was answered; most tasks ask for nothing."""
+        turn = task.turn
+        if turn.fence == turn.attempt and turn.state != "waiting":
+            return ()
+        kept = await self._turns.interrupts(turn)
+        return tuple([one for one in kept if one.outcome is not None])
+
+    async def size(self, task: StoredTask) -> int:
+        """How many bytes a task that has ended has said."""
+        return 0 if task.turn.state not in ENDED else await self._turns.size(task.turn)
+
+    @asynccontextmanager
+    async def reading(self, caller: Caller, size: int) -> AsyncIterator[None]:
+        """Hold room for so much, while it is told to a caller."""
+        async with self._readers.room(caller.actor.name, size):
+            yield
+
+    async def changed(self, asked: ChangedTasks) -> FoundTasks:
+        """Those of one sender that changed last, of those that are kept."""
+        since = self._clock.wall_us() - self._kept_us
+        return await self._tasks.changed(replace(asked, kept_since=since))
 
     async def newest(self, *, limit: int, **chosen: Any) -> tuple[list[StoredTask], int | None]:
         """Some of those that are kept, the newest first, and where the next ones begin."""
@@ -147,6 +180,8 @@ def view_of(task: StoredTask, currency: str, events: Sequence[Event] = (), **mor
         progress=task.progress,
         note=task.note,
         cancelled=task.cancelled,
+        context=task.context,
+        updated=task.updated,
         events=events,
         currency=currency,
         **more,

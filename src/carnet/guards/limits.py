@@ -63,9 +63,8 @@ from carnet.errors import (
 from carnet.guards.candidate import Candidate
 from carnet.guards.readers import Readers
 from carnet.ports.calls.agent import Target
-from carnet.ports.calls.turns import TASKS, TOKENS, Quota
+from carnet.ports.calls.turns import TOKENS, Quota
 from carnet.ports.trust.trust import Peers, Tokens
-from carnet.ports.world.clock import Ids
 
 PAY = "pay"
 MOST_REMEMBERED = 4096
@@ -303,25 +302,6 @@ def daily_tokens(candidate: Candidate, most: int) -> Quota:
         name=f"{TOKENS}{day}/{candidate.target.name}/{counted_as(candidate)}",
         limit=most,
         retry_after=DAY_SECONDS - seconds,
-    )
-
-
-def make_later(candidate: Candidate, ids: Ids) -> Later:
-    """What makes a task of a claim.
-
-    The sender is the identity that signed, or whoever's token it is.
-    """
-    claim, sender, target = candidate.claim, candidate.caller.actor.name, candidate.target
-    # Addresses at a peer cost nothing to make up: they are counted together.
-    agent = target.credit if target.is_remote else target.name
-    counted = sender
-    if claim.proof is not None:
-        sender, counted = claim.proof.sender, counted_as(candidate)
-    return Later(
-        id=ids.uuid(),
-        sender=sender,
-        quota=f"{TASKS}{agent}/{counted}",
-        callback=claim.callback,
     )
 
 

@@ -66,6 +66,7 @@ class Exchange:
         "_receive",
         "_send",
         "client",
+        "has_cookie",
         "headers",
         "line",
         "method",
@@ -84,6 +85,10 @@ class Exchange:
         self.query: bytes = scope["query_string"]
         self.scheme: str = scope["scheme"]
         self.headers = Headers(scope["headers"])
+        self.has_cookie = False
+        for name, _ in scope["headers"]:  # no call: few requests have one
+            if name == b"cookie":
+                self.has_cookie = True
         self.started = False
         self.status = 0
         self.line: Line = scope[LINE]
@@ -186,8 +191,8 @@ class DisconnectWatch:
                 raise Disconnected from None
 
 
-def check_json_body(headers: Headers) -> None:
-    """Refuse a body that is not plain JSON in UTF-8."""
+def check_json_body(headers: Headers, other: str = "application/json") -> None:
+    """Refuse a body that is not plain JSON in UTF-8; `other` is a further name for that."""
     encoding = headers.get("content-encoding")
     if encoding is not None and encoding.lower() != "identity":
         raise EncodingUnsupported
@@ -196,7 +201,10 @@ def check_json_body(headers: Headers) -> None:
         return
     media, _, parameters = (kind or "").partition(";")
     charset = parameters.replace(" ", "").replace('"', "").lower()
-    if media.strip().lower() != "application/json" or charset not in {"", "charset=utf-8"}:
+    if media.strip().lower() not in {"application/json", other} or charset not in {
+        "",
+        "charset=utf-8",
+    }:
         raise MediaTypeUnsupported
 
 
@@ -223,7 +231,7 @@ class Access:
     ) -> None:
         """Look tokens up here; `look_again` reads them anew and tells whether they changed."""
         self._tokens = tokens
-        self._clock = clock
+        self.clock = clock
         self._look_again = look_again
 
     async def check_at_once(self, exchange: Exchange) -> None:
@@ -234,7 +242,7 @@ class Access:
     async def check(self, exchange: Exchange, permission: str | None) -> Caller:
         """The caller, if its token is live and holds the permission that is asked for."""
         authorization = read_authorization(exchange.headers)
-        now = self._clock.wall_us()
+        now = self.clock.wall_us()
         try:
             token = authenticate(authorization, self._tokens, now)
         except TokenInvalid:

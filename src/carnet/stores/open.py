@@ -27,6 +27,7 @@ from carnet.stores.trust.own_keys import StoredKeys
 from carnet.stores.trust.peers import StoredPeers
 from carnet.stores.trust.people import StoredPeople
 from carnet.stores.trust.pinned_keys import StoredPinnedKeys
+from carnet.stores.trust.sessions import StoredSessions
 from carnet.stores.trust.tokens import StoredTokens
 from carnet.stores.trust.trust import StoredTrust
 from carnet.stores.turn.finish_rules import Seals
@@ -78,13 +79,10 @@ async def open_store(
         keys=StoredKeys(database, keys, clock),
         pinned=StoredPinnedKeys(database, file_keys),
         delegations=StoredDelegations(database, clock),
+        sessions=StoredSessions(database, keys, clock, ids),
     )
-    us = Worker(
-        name=worker,
-        serves=exclusive,
-        lease_seconds=lease_seconds,
-        release=None if lock is None else lock.release,
-    )
+    release = None if lock is None else lock.release
+    us = Worker(name=worker, serves=exclusive, lease_seconds=lease_seconds, release=release)
     hours = RetentionHours(task_hours, wait_hours)
     return await _refreshed(database, trust, keys, clock, us, hours)
 

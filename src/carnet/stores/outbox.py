@@ -20,9 +20,10 @@ from carnet.ports.world.outbox import Delivery, DeliveryState, Outcome, StoredDe
 from carnet.stores.database import Database, Row, Statement, Value, marks
 
 AT_A_TIME: Final = 200
+MOST_UNSENT: Final = 1_000  # notices that wait for one receiver, of those that are not needed
 GONE: Final = "its address has answered 410: it takes no webhooks any more"
 
-DELIVERY_COLUMNS: Final = "id, kind, receiver, url, body, task, secret_of, learned"
+DELIVERY_COLUMNS: Final = "id, kind, receiver, url, body, task, secret_of, learned, turn"
 _COLUMNS = (
     f"n, {DELIVERY_COLUMNS}, state, attempts, due, created, replayed, ended, status, reason, fence"
 )
@@ -32,7 +33,12 @@ _FIND = f"{_SELECT} WHERE id = ?"
 # A delivery to an address that is gone is dead from the start. The time is given twice.
 PUT: Final = (
     f"INSERT INTO outbox ({DELIVERY_COLUMNS}, state, attempts, due, fence, created)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, ?, 0, ?) ON CONFLICT (id) DO NOTHING"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, ?, 0, ?) ON CONFLICT (id) DO NOTHING"
+)
+# The same where a condition holds, whose arguments follow.
+PUT_IF: Final = (
+    f"INSERT INTO outbox ({DELIVERY_COLUMNS}, state, attempts, due, fence, created)"
+    " SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', 0, ?, 0, ? WHERE {} ON CONFLICT (id) DO NOTHING"
 )
 END_IF_GONE: Final = (
     "UPDATE outbox SET state = 'dead', ended = due, reason = ?"
@@ -118,7 +124,14 @@ _FORGET_RECEIVERS = "DELETE FROM receiver WHERE paused_until < ?"
 def delivery_row(delivery: Delivery, now: int) -> Row:
     """The arguments of PUT."""
     who = (delivery.id, delivery.kind, delivery.receiver, delivery.url, delivery.body)
-    return (*who, delivery.task, delivery.secret_of, int(delivery.learned), now, now)
+    about = (delivery.task, delivery.secret_of, int(delivery.learned), delivery.turn)
+    return (*who, *about, now, now)
+
+
+def put_some(delivery: Delivery, now: int) -> list[Statement]:
+    """What keeps a delivery, unless as many wait for its receiver as may."""
+    row = (*delivery_row(delivery, now), delivery.receiver, MOST_UNSENT, MOST_UNSENT)
+    return [(PUT_IF.format(f"({_WAITING}) < ?"), row), (END_IF_GONE, (GONE, delivery.id))]
 
 
 class _Receiver(NamedTuple):
@@ -300,7 +313,7 @@ class StoredOutbox:
 
 
 def _read(row: Row) -> StoredDelivery:
-    n, delivery, kind, receiver, url, body, task, secret_of, learned, *rest = row
+    n, delivery, kind, receiver, url, body, task, secret_of, learned, turn, *rest = row
     state, attempts, due, created, replayed, ended, status, reason, fence = rest
     return StoredDelivery(
         n=n,
@@ -313,6 +326,7 @@ def _read(row: Row) -> StoredDelivery:
             task=task,
             secret_of=secret_of,
             learned=bool(learned),
+            turn=turn,
         ),
         state=state,
         attempts=attempts,

@@ -115,7 +115,7 @@ class Store:
         call_seal, search_rows = CallSeal(secrets), self._search_rows
         waiting = self._waiting = Interrupts(database, secrets, wait_hours=hours.waiting)
         self.receipts, self.questions = StoredReceipts(database), StoredQuestions(database, waiting)
-        callbacks = StoredCallbacks(database, call_seal)
+        callbacks, self.sessions = StoredCallbacks(database, call_seal), trust.sessions
         self.turns: Final = StoredTurns(
             database, self._watches, call_seal, waiting, callbacks, search_rows
         )
@@ -244,7 +244,7 @@ class Store:
         if self._serves and now - self._sealed >= EVERY_SECONDS:
             parts.append(self._seal)
         if self._serves:
-            parts += [self.revocations.keep, self._search_rows.keep]
+            parts += [self.sessions.keep, self.revocations.keep, self._search_rows.keep]
             parts += [self._nonces.keep, self._expire, self._cleanup.keep, self.pruner.keep]
             parts += [self.triggers.keep, self._delete]
         await _all_of(parts)

@@ -224,7 +224,7 @@ class MemoryTurns:
         if finish.tell is None:
             return finish
         task = self.tasks.get(finish.turn.n)
-        url = None if task is None else task.callback
+        url = None if task is None or task.callback is None else task.callback.url
         deliveries = finish.tell([] if url is None else [Callback(url=url)])
         return NotifyingFinish(
             **{**given, "deliveries": (*finish.deliveries, *deliveries)}, addresses=()

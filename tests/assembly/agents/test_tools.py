@@ -180,6 +180,41 @@ async def test_who_must_approve_is_told_of_tools_that_there_are(
         built(tmp_path, http, 'ask_before = ["page_read"]')
 
 
+OF_TWO = """
+[models.small]
+url = "http://127.0.0.1:9/v1"
+
+[agents.reader]
+kind = "engine"
+tools = ["some_tools:look", "read_file"]
+
+[agents.writer]
+kind = "engine"
+tools = ["some_tools:send", "@my.clerk@globex.example", "schedules"]
+"""
+
+
+async def test_what_is_asked_before_is_a_tool_of_any_loop_and_of_no_other_name(
+    tmp_path: Path, http: EgressClient
+) -> None:
+    ask = '[engine]\nask_before = ["send", "my_clerk", "read_file", "add_schedule"]\n'
+    given = settings(tmp_path, ask + OF_TWO)
+    named = [NamedTools(given.agents[name].tools or (), name) for name in given.agents]
+    reader, writer, neither = (
+        {tool.definition.name: tool.needs_approval for tool in build_tools(*each).tools}
+        for each in [(given, http, ToolServers(), one) for one in (*named, None)]
+    )
+    assert reader == {"look": False, "read_file": True}
+    assert (writer["send"], writer["my_clerk"], writer["add_schedule"]) == (True, True, True)
+    assert neither == {}
+    wrong = settings(tmp_path, '[engine]\nask_before = ["sent", "quite_another"]\n' + OF_TWO)
+    for one in named:
+        with pytest.raises(ConfigInvalid) as found:
+            build_tools(wrong, http, ToolServers(), one)
+        assert found.value.facts["key"] == "engine.ask_before"
+        assert "no tool: quite_another, sent (did you mean 'send'?)" in found.value.safe_text
+
+
 async def test_two_tools_of_one_name_are_refused(tmp_path: Path, http: EgressClient) -> None:
     section = '[tools.look]\ntarget = "some_tools:send"\n'
     with pytest.raises(ConfigInvalid, match="two tools alike"):

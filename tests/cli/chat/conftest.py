@@ -39,6 +39,14 @@ async def stubborn(visit: carnet.Visit):
             continue
 
 
+async def careful(visit: carnet.Visit):
+    """Ask for leave, and then say something in two pieces."""
+    await visit.interrupt(approval="May I?")
+    yield "first "
+    await opened()
+    yield "second"
+
+
 def look_up(name: str) -> str:
     "Looks a name up."
     return f"{name} is known"
@@ -60,6 +68,10 @@ target = "agents:clerk"
 [agents.sly]
 kind = "python"
 target = "agents:sly"
+
+[agents.careful]
+kind = "python"
+target = "agents:careful"
 
 [agents.stubborn]
 kind = "python"

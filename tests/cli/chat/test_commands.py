@@ -5,6 +5,9 @@ import stat
 from carnet.cli.chat.commands import COMMANDS
 from carnet.cli.chat.history import YOU
 from tests.cli.chat.conftest import Chatter
+from tests.gateway.conversations.scene import read_until
+
+LATER = "[l]ater? "
 
 
 def test_conversations_are_listed_opened_renamed_written_and_deleted(alice: Chatter) -> None:
@@ -48,3 +51,60 @@ def test_the_help_lists_every_command(alice: Chatter) -> None:
         seat.types("/help")
         listed = seat.shows("Ctrl-C stops an answer.")
     assert [name for name in COMMANDS if f"\n{name}" not in listed] == []
+
+
+def test_an_answer_that_is_given_anew_comes_as_it_is_given_also_after_an_approval(
+    alice: Chatter,
+) -> None:
+    with alice.chats("careful") as seat:
+        alice.opens_gate()
+        seat.types("go")
+        seat.shows(LATER)
+        seat.types("a")
+        seat.shows("first second\n")
+        seat.shows(YOU)
+        alice.closes_gate()
+        seat.types("/regenerate")
+        seat.shows(LATER)
+        seat.types("a")
+        seat.shows("first ")  # while the rest cannot be known yet
+        alice.opens_gate()
+        seat.shows("second\n")
+        seat.shows(YOU)
+
+
+def test_an_answer_that_is_given_elsewhere_is_read_along(alice: Chatter) -> None:
+    elsewhere = alice.saying("go", agent="slow")
+    read_until(elsewhere, b"half")
+    (listed,) = alice.get("/conversations").json["conversations"]
+    with alice.opens("--resume", listed["id"]) as seat:
+        seat.shows("(An answer is being given.)\n")
+        seat.shows("half ")
+        alice.opens_gate()
+        seat.shows("whole\n")
+        seat.shows(YOU)
+    elsewhere.close()
+
+
+def test_an_earlier_message_is_said_anew_in_a_branch_of_its_own(alice: Chatter) -> None:
+    with alice.chats("recall") as seat:
+        for words in ("blue", "red"):
+            seat.types(words)
+            seat.shows(f"user: {words}\n")
+            seat.shows(YOU)
+        seat.types("/edit")
+        seat.shows("  1  red\n  2  blue\n")
+        seat.shows(YOU)
+        seat.types("/edit 3 green")
+        seat.shows("'3' is none of them.")
+        seat.types("/edit 2")
+        seat.shows("/edit 2 TEXT")
+        seat.types("/edit 2 green")
+        seat.shows("\nuser: green\n")  # and nothing before it
+        seat.shows(YOU)
+        seat.types("more")
+        seat.shows("\nuser: green | assistant: user: green | user: more\n")
+    (listed,) = alice.get("/conversations").json["conversations"]
+    page = alice.get(f"/conversations/{listed['id']}").json
+    first = page["messages"][-1]
+    assert (first["content"], len(first["siblings"])) == ("green", 2)

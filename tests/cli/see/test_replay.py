@@ -371,6 +371,8 @@ def test_a_run_is_written_as_spans_of_one_trace(kept: Kept) -> None:
     assert len({span["spanId"] for span in spans}) == len(spans)
     assert [event["name"] for event in critic["events"]] == ["text", "done"]
     assert int(root["endTimeUnixNano"]) >= int(root["startTimeUnixNano"]) > 0
+    named = {"key": "gen_ai.agent.name", "value": {"stringValue": "critic"}}
+    assert named in critic["attributes"]
 
 
 def test_an_unknown_run_is_told_so(kept: Kept) -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.core.chain.turn_id import (
+    is_keyed,
     is_unscoped,
     key_id,
     ordinal_of,
@@ -115,3 +116,9 @@ def test_a_key_names_one_thing_of_one_caller() -> None:
     assert len(set(names)) == 4
     assert names[0] == key_id("token:a", "k")
     assert key_id("token:a", "bk") != key_id("token:ab", "k")
+
+
+def test_a_turn_that_a_key_names_is_told_from_others() -> None:
+    assert is_keyed(f"{key_id('token:alice', 'order 66')}.t0")
+    for other in ("idem_1.t0", f"{key_id('a', 'b')}.t1", "conv_1.t0.echo", ""):
+        assert not is_keyed(other)

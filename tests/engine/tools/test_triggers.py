@@ -1,13 +1,17 @@
-"""The tools by which a model makes schedules and hooks, at a real gateway with a model."""
+"""The tools by which a model makes schedules and hooks, at a real gateway with a model.
+
+In the process of the gateway, and in one of its own: at an address, and at the file of a socket.
+"""
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
 from carnet.testing.wait import until
-from tests.engine.process import tool_call, with_usage
+from tests.engine.process import EngineProcess, UnixEngineProcess, tool_call, with_usage
 from tests.gateway.triggers.scene import Owner
 from tests.support.model import Model
 from tests.support.organisation import Organisation
@@ -31,11 +35,19 @@ async def echo(visit):
 SCHEDULE = {"name": "digest", "agent": "echo", "cron": "@daily", "message": "Write it."}
 
 
-@pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Organisation, Model]]:
+@pytest.fixture(scope="module", params=["inprocess", "http", "unix"])
+def house(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[tuple[Organisation, Model]]:
     gateway = Organisation(tmp_path_factory.mktemp("house"), "acme.example")
-    with Model().serving() as model:
+    with Model().serving() as model, ExitStack() as until_ended:
         gateway.configure(CONFIG.replace("{url}", model.url), agents=AGENTS)
+        if request.param != "inprocess":
+            made = EngineProcess if request.param == "http" else UnixEngineProcess
+            engine = made(gateway)
+            gateway.configure(f'listen = "{engine.url}"')
+            engine.start()
+            until_ended.callback(engine.close)
         gateway.start()
         yield gateway, model
         assert gateway.stop() == 0

@@ -30,6 +30,8 @@ _PLAIN: tuple[tuple[re.Pattern[str], str], ...] = (
         re.compile(r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)"),
         "<time>",
     ),
+    # The signature of a card, and its head, which names our key.
+    (re.compile(r'(\\?"(?:protected|signature)\\?":\\?")[A-Za-z0-9_-]+'), r"\1<jws>"),
     (re.compile(r"(?<![\w.-])1[789]\d{8}(?:\d{3}|\d{6})?(?![\w.-])"), "<time>"),
     (re.compile(r'"uptime":\d+'), '"uptime":<seconds>'),
     # What is left of a minute, an hour or a day: parts of the scene tell less than ten seconds.

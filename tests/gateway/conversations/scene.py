@@ -246,6 +246,10 @@ class Person:
         fields = [*self.fields, *self._named(conversation)]
         yield from stream("POST", f"{self.home.url}/message", fields, body)
 
+    def following(self, path: str) -> Generator[bytes, None, None]:
+        """An answer that was asked for before, as it comes."""
+        yield from stream("GET", f"{self.home.url}{path}", self.fields)
+
     def post(self, path: str, body: object = None, more: HeaderList = ()) -> Reply:
         data = b"" if body is None else json.dumps(body).encode()
         return request("POST", f"{self.home.url}{path}", [*self.fields, *more], data)

@@ -7,7 +7,8 @@ import pytest
 
 from carnet.testing.wait import until
 from tests.engine.process import tool_call, with_usage
-from tests.gateway.conversations.scene import Person, StreamReply, read_until
+from tests.faults.stores import rows
+from tests.gateway.conversations.scene import Person, StreamReply, frames_of, read_until
 
 
 def kept(alice: Person, sent: StreamReply) -> list[dict[str, Any]]:
@@ -133,6 +134,68 @@ def test_who_leaves_finds_what_was_said_until_then(alice: Person) -> None:
     )
     messages = alice.get(f"/conversations/{page['id']}").json["messages"]
     assert (messages[0]["state"], messages[0]["content"], page["unread"]) == ("partial", "half ", 1)
+
+
+def notices(person: Person) -> list[tuple[str, str, str | None]]:
+    """What somebody was told of her conversations: how they stand, which, and why."""
+    found = [json.loads(bytes(row[0])) for row in rows(person.home, "SELECT body FROM outbox")]
+    stands = [each for each in found if each["type"].startswith("conversation.")]
+    own = [each["data"] | {"type": each["type"]} for each in stands]
+    own = [each for each in own if each["owner"] == person.name]
+    assert {each["trigger"] for each in own} <= {"message"}
+    return [(each["type"], each["message"], each["code"]) for each in own]
+
+
+def test_who_has_left_is_told_how_it_ended_and_who_was_reading_is_not(alice: Person) -> None:
+    """R44: of what nobody read when it ended, once; at an address of hers."""
+    alice.as_owner()
+    address = f"https://{alice.name}.example/notices"
+    alice.home.carnet("people", "link", alice.name, "--address", address, "--verified")
+    # A token that nobody knows yet has the gateway read anew who there is.
+    alice.token = alice.home.new_token(f"{alice.name}-then", "--person", alice.name)
+    alice.say("read to its end")
+    alice.say("read too", agent="broken")
+    asked = alice.say("go", agent="asks")  # and read the question
+    stopped = alice.saying("stop me", agent="slow")
+    read_until(stopped, b"half")
+    talk = next(each for each in alice.get("/conversations").json["conversations"])
+    assert alice.post(f"/conversations/{talk['id']}/stop").json["stopped"] is True
+    b"".join(stopped)
+    assert notices(alice) == []
+    left = alice.saying("leave", agent="slow")
+    read_until(left, b"half")
+    left.close()
+    (first,) = until(lambda: notices(alice))
+    assert (first[0], first[2]) == ("conversation.failed", "cancelled")
+    (question,) = alice.get("/approvals?status=open").json["approvals"]
+    alice.post(f"/approvals/{question['id']}", {"outcome": "accepted"})
+    _, ended = until(lambda: notices(alice), lambda found: len(found) == 2)
+    assert ended == ("conversation.ended", asked.message, None)
+
+
+def test_the_last_answer_is_read_along_and_nothing_is_run_by_that(alice: Person) -> None:
+    failed = alice.say("try", agent="flaky")
+    place = f"/conversations/{failed.conversation}/answer"
+    ran = alice.ran("flaky try")
+    alice.opens_gate()
+    again = alice.get(place)
+    assert (again.status, frames_of(again.body)[-1].event) == (200, "error")
+    assert alice.ran("flaky try") == ran
+    assert (alice.another().get(place).status, alice.get("/conversations/x/answer").status) == (
+        404,
+        404,
+    )
+    alice.closes_gate()
+    stream = alice.saying("go", agent="slow")
+    read_until(stream, b"half")
+    listed = alice.get("/conversations").json["conversations"][0]
+    follows = alice.following(f"/conversations/{listed['id']}/answer")
+    read_until(follows, b"half")
+    alice.opens_gate()
+    for each in (stream, follows):
+        assert b"whole" in b"".join(each)
+    kept_now = frames_of(alice.get(f"/conversations/{listed['id']}/answer").body)
+    assert "".join(each.data.get("delta", "") for each in kept_now) == "half whole"
 
 
 def test_an_answer_is_stopped_and_another_one_is_given_beside_it(alice: Person) -> None:

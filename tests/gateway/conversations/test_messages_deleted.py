@@ -12,6 +12,49 @@ def holds(alice: Person, word: str) -> bool:
     return found or word.encode() in stored(alice.home)
 
 
+def copies(alice: Person, run: str, name: str) -> dict[str, bytes]:
+    """What leaves the store: a backup that is made now, and each way to write a run out."""
+    file = alice.home.folder / "var" / f"{name}.backup"
+    alice.home.carnet("backup", str(file))
+    forms = ("jsonl", "otlp")
+    written = {
+        form: alice.home.carnet("run", "export", run, "--format", form).stdout.encode()
+        for form in forms
+    }
+    data = file.read_bytes()
+    file.unlink()
+    return {"backup": data, **written}
+
+
+def logs(alice: Person) -> bytes:
+    """What the process has written beside its store, on both of its outputs."""
+    return alice.home.log.read_bytes() + alice.home.errors.read_bytes()
+
+
+def test_no_copy_that_is_made_after_a_delete_and_no_log_has_a_word_of_it(alice: Person) -> None:
+    word = f"canary{alice.token[-10:].replace('-', 'x').replace('_', 'y').lower()}"
+    sent = alice.say(f"say {word}", metadata={"client": word})
+    alice.say(f"break {word}", sent.conversation, agent="broken")
+    alice.send("PATCH", f"/conversations/{sent.conversation}", {"title": f"of {word}"})
+    messages = alice.get(f"/conversations/{sent.conversation}").json["messages"]
+    runs = {each["run"] for each in messages if each.get("run")}
+    before = [copies(alice, run, f"before{n}") for n, run in enumerate(runs)]
+    found = {name for each in before for name, data in each.items() if word.encode() in data}
+    assert {"backup", "jsonl"} <= found  # what is looked for would be found
+    assert alice.send("DELETE", f"/conversations/{sent.conversation}").status == 200
+    until(lambda: not holds(alice, word))
+    for n, run in enumerate(runs):
+        for name, data in copies(alice, run, f"after{n}").items():
+            assert word.encode() not in data, name
+            assert data
+    for form in ("json", "markdown"):
+        gone = alice.get(f"/conversations/{sent.conversation}/export?format={form}")
+        assert (gone.status, gone.code, word.encode() in gone.body) == (410, "deleted", False)
+    written = logs(alice)
+    assert all(run.encode() in written for run in runs)  # its calls are told there, by name alone
+    assert word.encode() not in written
+
+
 def test_after_a_delete_no_word_of_it_is_left(alice: Person) -> None:
     word = f"canary{alice.token[-10:].replace('-', 'x').replace('_', 'y').lower()}"
     sent = alice.say(word, client_message_id=f"id-{word[:8]}", metadata={"client": word})

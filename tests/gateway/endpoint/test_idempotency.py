@@ -112,6 +112,23 @@ def test_a_call_with_a_key_is_answered_once_and_billed_once(acme: Organisation) 
     assert ids(acme.chat("hi", "paid", headers=keyed("order 67"))) != ids(first)
 
 
+def test_who_names_a_request_by_a_key_is_told_that_its_answer_was_recorded(
+    acme: Organisation,
+) -> None:
+    for stream in (False, True):
+        name = f"told {stream}"
+        first, again = [acme.chat("hi", headers=keyed(name), stream=stream) for _ in range(2)]
+        assert "idempotent-replayed" not in first.headers
+        assert again.headers["idempotent-replayed"] == "true"
+    failed = [acme.chat("hi", "missing", headers=keyed("told missing")) for _ in range(2)]
+    assert all("idempotent-replayed" not in reply.headers for reply in failed)  # nothing is kept
+    waits = [acme.chat("hi", "cautious", headers=keyed("told waits")) for _ in range(2)]
+    assert [reply.code for reply in waits] == ["approval_required", "approval_required"]
+    assert [reply.headers.get("idempotent-replayed") for reply in waits] == [None, "true"]
+    named = [acme.chat("hi", headers=turn("conv_told")) for _ in range(2)]
+    assert all("idempotent-replayed" not in reply.headers for reply in named)  # it has no key
+
+
 def test_the_key_of_one_caller_never_meets_that_of_another(acme: Organisation) -> None:
     """A41."""
     mallory = acme.new_token("mallory-keyed")
@@ -151,6 +168,7 @@ def test_a_task_with_a_key_is_accepted_once(acme: Organisation) -> None:
         for _ in range(2)
     ]
     assert (first.status, again.status) == (202, 202)
+    assert [reply.headers.get("idempotent-replayed") for reply in (first, again)] == [None, "true"]
     assert first.json["taskId"] == again.json["taskId"]
 
 

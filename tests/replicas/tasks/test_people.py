@@ -6,6 +6,7 @@ other one notices nothing.
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,9 +14,10 @@ import pytest
 from carnet.testing.wait import until, until_so
 from tests.replicas.scene import Answer, Callers, House, Replica, a_house, callers, ids
 from tests.stores.support import servers
-from tests.support.http import chat_body, request
+from tests.support.http import HeaderList, chat_body, request, stream
 from tests.support.signing.signed import Line, Sender, message
 
+ENDS_SECONDS = 5.0
 ME = "agent://acme.example"
 OF_HER = (
     "SELECT COUNT(*) FROM turn t JOIN person p ON p.n = t.person WHERE p.name = ? AND t.state IN"
@@ -55,11 +57,10 @@ class Somebody:
         words = ("--scope", "*", "--for", ME, "--person", name)
         granted = operator.json("tokens", "delegate", self.sender.identity, *words)
         self.delegation, self.delegated = granted["token"], granted["jti"]
-        house.rows(
-            "INSERT INTO session (hash, key_id, person, created, until)"
-            " SELECT convert_to(name, 'UTF8'), 'k', n, 1, ? FROM person WHERE name = ?",
-            *(2**53, name),
-        )
+        token = ("authorization", f"Bearer {self.tokens[0]}")
+        signed_in = request("POST", f"{house.replicas[0].url}/session", [token])
+        assert signed_in.status == 201, signed_in.body
+        self.cookie = signed_in.headers["set-cookie"].partition(";")[0]
 
     def runs(self, what: str) -> str:
         return f"{self.name}-{what}"
@@ -76,14 +77,15 @@ class Somebody:
         return str(reply.json["taskId"])
 
     def is_let_in(self, replica: Replica) -> set[int]:
-        """How each of her tokens, and who acts for her, is answered."""
+        """How each of her tokens, her session, and who acts for her, is answered."""
         with Line(replica.port) as line:
             signed = line.send(message(self.sender, ME, delegationToken=self.delegation)).status
         asked = [
             request("GET", f"{replica.url}/runs", [("authorization", f"Bearer {token}")]).status
             for token in self.tokens
         ]
-        return {signed, *asked}
+        page = request("GET", f"{replica.url}/runs", [("cookie", self.cookie)]).status
+        return {signed, page, *asked}
 
     def questions(self, replica: Replica) -> list[dict[str, Any]]:
         """What she is asked."""
@@ -183,3 +185,40 @@ async def test_the_end_of_one_person_leaves_nothing_that_admits_and_nothing_that
 
     await nothing_of_the_other_has_ended(office, bob, asking[bob])
     assert sum(office.ran(alice.runs(f"task-{n}")) for n in range(3)) == began
+
+
+def is_refused(page: str, fields: HeaderList) -> bool:
+    return request("GET", page, fields).status == 401
+
+
+@pytest.mark.parametrize("how", ["signs out", "token"])
+async def test_a_session_ends_at_every_gateway_and_its_stream_with_it(
+    office: House, clients: Callers, how: str
+) -> None:
+    """R54: signed in at one gateway and read at the other, of which nobody tells it anything."""
+    name, (first, second) = f"dora-{how[:1]}", office.replicas
+    dora = Somebody(office, name)
+    until(lambda: dora.is_let_in(second) == {200})
+    run = dora.runs("call")
+    asking = asyncio.create_task(clients.ask(first, run, "stepwise", token=dora.tokens[0]))
+    await until_so(lambda: office.ran(run) == 1)
+    cookie = [("cookie", dora.cookie)]
+    events = stream("GET", f"{second.url}/runs/{run}/events", cookie)
+    assert await asyncio.to_thread(next, events)
+    if how == "token":
+        await asyncio.to_thread(office.operator.carnet, "tokens", "revoke", f"{name}-laptop")
+    else:
+        csrf = request("GET", f"{first.url}/session", cookie).json["csrf"]
+        out = request("DELETE", f"{first.url}/session", [*cookie, ("x-csrf-token", csrf)])
+        assert (out.status, "Max-Age=0" in out.headers["set-cookie"]) == (200, True)
+    began = asyncio.get_running_loop().time()
+    await asyncio.to_thread(lambda: [*events])  # until it is cut off
+    for at in (first.url, second.url):
+        await asyncio.to_thread(until, partial(is_refused, f"{at}/runs", cookie))
+    assert asyncio.get_running_loop().time() - began < ENDS_SECONDS
+    if how == "token":  # what it had begun ends with the token, and goes on without the session
+        assert b"cancelled" in (await asking).body
+    else:
+        assert not asking.done()
+        office.allow(run, "0", "end")
+        assert (await asking).status == 200

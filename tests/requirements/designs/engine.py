@@ -32,10 +32,10 @@ _STREAMED = "tests/wire/dialects/engine_chat/test_stream.py::"
 _RECEIVED = "tests/gateway/triggers/test_receiver.py::"
 _BEGUN = "tests/gateway/triggers/test_starter.py::"
 _KILLED = "tests/gateway/triggers/test_starter_killed.py::"
+_TWO = "tests/gateway/triggers/test_starter_replicas.py::"
 _TICKS = "tests/runtime/triggers/test_scheduler.py::"
 _REFUSED = "tests/wire/dialects/engine_chat/test_refusals.py::"
-
-_SESSIONS = "sessions that somebody signs in to; until then a cookie holds a token"
+_SIGNED_IN = "tests/gateway/people/test_sessions.py::"
 _CHAT = "tests/cli/chat/test_chat.py::"
 _HELD = "tests/gateway/conversations/test_hold.py::"
 _SILENT = "tests/gateway/conversations/test_hold_silence.py::"
@@ -278,6 +278,8 @@ _TRIGGER = (
         "002 trigger types",
         (
             _KILLED + "test_a_tick_begins_once_after_a_kill_at",
+            _TWO
+            + "test_fifty_ticks_are_fifty_over_a_change_of_clocks_when_who_holds_some_is_killed",
             _TICKS
             + "test_fifty_ticks_are_fifty_at_two_replicas_when_clocks_change_and_a_leader_dies",
         ),
@@ -579,9 +581,10 @@ _IDENTITY = (
         (
             _ENGINE + "test_an_api_key_is_a_credential",
             _ENGINE + "test_one_post_is_answered_by_one_stream",
-            _ENGINE + "test_a_session_cookie_is_a_credential_but_not_from_the_page_of_another_site",
+            _ENGINE + "test_a_session_is_a_credential_but_not_from_the_page_of_another_site",
+            _SIGNED_IN + "test_a_token_signs_in_and_a_browser_is_given_a_cookie",
+            _SIGNED_IN + "test_a_link_shows_a_page_and_signs_in_once",
         ),
-        due=_SESSIONS,
     ),
     Row(
         "engine:auth:headers",

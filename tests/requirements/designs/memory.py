@@ -11,6 +11,7 @@ _PATHS = "tests/core/memory/test_path.py::"
 _USED = "tests/engine/tools/test_memory.py::"
 _PAST = "tests/engine/tools/test_past.py::"
 _TYPED = "tests/cli/memory/test_memory.py::"
+_DELETED = "tests/gateway/conversations/test_messages_deleted.py::"
 _FRONT = "tests/gateway/conversations/test_messages_memory.py::"
 _SEARCHED = "tests/gateway/conversations/test_messages_past.py::"
 _KILLED = "tests/crash/points/test_loop_points.py::"
@@ -128,6 +129,17 @@ ROWS = (
         (
             _FRONT + "test_with_a_conversation_goes_what_agents_wrote_in_it",
             _KEPT + "test_what_a_conversation_wrote_is_erased_and_what_came_after_is_listed",
+        ),
+    ),
+    Row(
+        "engine:conversation:erase",
+        "Of a conversation that is deleted no word is left: in no row, page, file or log, in no "
+        "backup and no export that is made later; a repeat of its turns is 410.",
+        "R27",
+        (
+            _DELETED + "test_after_a_delete_no_word_of_it_is_left",
+            _DELETED + "test_no_copy_that_is_made_after_a_delete_and_no_log_has_a_word_of_it",
+            _DELETED + "test_a_repeat_of_a_deleted_turn_is_told_so_and_not_run",
         ),
     ),
     Row(

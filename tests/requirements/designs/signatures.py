@@ -444,7 +444,7 @@ _WHAT_IT_MAY = (
         (
             _PAGES_READ + "test_a_page_of_an_agent_tells_nothing_of_the_house",
             _PAGES_READ + "test_the_pages_of_nobody_are_not_there",
-            "tests/cli/call/test_output.py::test_the_version_of_an_agent_is_its_own",
+            "tests/cli/test_output.py::test_the_version_of_an_agent_is_its_own",
             _PAGES_READ + "test_the_keys_that_are_published_are_public_ones",
         ),
     ),

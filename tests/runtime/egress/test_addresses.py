@@ -139,6 +139,13 @@ def test_an_exception_names_a_host_and_port_or_a_network() -> None:
     assert not any(allowed.names(read_destination(url)) for url in beyond)
 
 
+def test_an_exception_may_be_a_host_with_all_of_its_ports() -> None:
+    allowed = Allowed(["localhost:*"])
+    assert allowed.names(read_destination("http://localhost:1/"))
+    assert allowed.names(read_destination("http://LOCALHOST:65535/x"))
+    assert not allowed.names(read_destination("http://localhost.example:1/"))
+
+
 @pytest.mark.parametrize(
     "entry", ["", "b.example", "b.example:", "b.example:0", "10.0.0.1/8", "x/8"]
 )

@@ -113,7 +113,9 @@ class FixedJournal:
 
 def receipted(kept: Kept, *events: Event) -> Receipted:
     keys: Any = Keys()
-    issuing = Issuing(kept=kept, keys=keys, domain="b.example", currency="credits")
+    issuing = Issuing(
+        kept=kept, keys=keys, domain="b.example", currency="credits", url="http://b.example"
+    )
     return Receipted(FixedJournal(*events), issuing, openai.digest_content)
 
 

@@ -36,7 +36,9 @@ class Rotated(Keys):
 
 
 def with_keys(kept: Kept, keys: Any, *events: Event) -> Receipted:
-    issuing = Issuing(kept=kept, keys=keys, domain="b.example", currency="credits")
+    issuing = Issuing(
+        kept=kept, keys=keys, domain="b.example", currency="credits", url="http://b.example"
+    )
     return Receipted(FixedJournal(*(events or ANSWER)), issuing, openai.digest_content)
 
 

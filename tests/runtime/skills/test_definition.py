@@ -177,6 +177,17 @@ def test_a_skill_without_a_name_says_so_too() -> None:
         carnet.agent("writer").skill(plain)  # type: ignore[arg-type]
 
 
+def test_a_skill_is_found_by_its_tags_and_examples() -> None:
+    clerk = carnet.agent("clerk")
+    clerk.skill("book", tags=["tables"], examples=["A table for two"])(lambda text: text)
+    assert clerk.declared("book").tags == ("tables",)
+    assert clerk.declared("book").examples == ("A table for two",)
+    wrongs: list[dict[str, Any]] = [{"tags": "x"}, {"tags": [""]}, {"examples": ["x" * 501]}]
+    for wrong in wrongs:
+        with pytest.raises(TypeError, match="skill 'other'"):
+            clerk.skill("other", **wrong)(lambda text: text)
+
+
 def test_naming_peers_closes_a_skill_to_all_others() -> None:
     writer = carnet.agent("writer")
     writer.skill("s", allowed_peers=["globex.example"])(plain)

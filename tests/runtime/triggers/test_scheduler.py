@@ -12,6 +12,7 @@ import pytest
 from carnet.core.people.proof import SECOND_US
 from carnet.errors import AgentNotFound, StorageUnavailable
 from carnet.ports.calls.triggers import Firing, FiringEnd, NewSchedule, NoteBegun
+from carnet.runtime.triggers.ends import TokensAtEnd
 from carnet.runtime.triggers.notices import TriggerNotices
 from carnet.runtime.triggers.scheduler import EACH, MOST_ATTEMPTS, WAIT_SECONDS, Scheduler
 from carnet.runtime.triggers.zones import find_zone
@@ -80,6 +81,7 @@ def scheduler(store: Store, clock: FakeClock, starts: Starting, worker: str = "w
         worker=worker,
         most=100,
         notices=TriggerNotices(store.people, lambda: [NOTIFIED]),
+        ends=TokensAtEnd(store.tokens, store.look_again, clock),
     )
     made.take(starts, most=100)
     return made
@@ -197,7 +199,7 @@ async def test_a_schedule_that_cannot_be_understood_harms_no_other(
     schedule = await a_schedule(store, "* * * * *", "UTC", now)
     place.rows("UPDATE schedule SET zone = 'Nowhere/Land'")
     await look(scheduler(store, place.clock, starts))
-    found = await store.triggers.schedules.find(schedule.person, "digest")
+    found = await store.triggers.schedules.own.find(schedule.person, "digest")
     assert found is not None
     assert found.paused == now
     assert starts.keys == []
@@ -238,3 +240,38 @@ async def test_the_owner_is_told_once_when_it_waits_and_once_when_it_ends(
         "code": None,
     }
     assert {row[0] for row in place.rows("SELECT url FROM outbox")} == {NOTIFIED}
+
+
+async def test_what_a_token_was_to_begin_that_has_ended_is_given_up_and_told_once(
+    store: Store, place: Place
+) -> None:
+    hook, starts = await a_hook(store, await a_person(store, "alice")), Starting()
+    each, now = scheduler(store, place.clock, starts), place.clock.wall_us()
+    for n in range(5):
+        await receive(store, hook, f"e{n}", f"k{n}", now=now)
+    await store.tokens.revoke("alice", now)
+    for _ in range(5):  # no more than some of a person's at a time
+        await look(each)
+    assert starts.keys == []
+    firings = place.rows("SELECT state, code, conversation, content FROM firing")
+    assert firings == [("failed", "token_revoked", None, "")] * 5
+    assert len(place.rows("SELECT 1 FROM hook WHERE paused IS NOT NULL")) == 1
+    (notice,) = [json.loads(bytes(row[0])) for row in place.rows("SELECT body FROM outbox")]
+    assert notice["type"] == "trigger.paused"
+    assert (notice["data"]["name"], notice["data"]["code"]) == ("orders", "token_revoked")
+
+
+async def test_what_has_begun_goes_to_its_end_though_its_token_has_ended(
+    store: Store, place: Place
+) -> None:
+    """What becomes of the conversation is for who runs it: its turn is cancelled."""
+    hook, starts = await a_hook(store, await a_person(store, "alice")), Starting()
+    each = scheduler(store, place.clock, starts)
+    await receive(store, hook, "e", "k", now=place.clock.wall_us())
+    starts.state = "waiting"
+    await look(each)
+    await store.tokens.revoke("alice", place.clock.wall_us())
+    place.clock.advance(WAIT_SECONDS)
+    starts.state = "failed"
+    await look(each)
+    assert place.rows("SELECT state, conversation FROM firing") == [("failed", "conv_1")]

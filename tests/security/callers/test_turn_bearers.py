@@ -196,6 +196,54 @@ def test_it_opens_the_memory_of_its_turn_and_no_other(house: House) -> None:
     assert (nobody.status, nobody.code) == (403, "person_required")
 
 
+def test_it_opens_the_schedules_and_hooks_of_its_person_and_no_other(house: House) -> None:
+    """A114: whose they are, and which token they run with, come from the turn; no secret passes."""
+    gateway = house.gateway
+    gateway.carnet("people", "add", "sower")
+    gateway.carnet("people", "add", "reaper")
+    token = gateway.new_token("sowers", "--person", "sower")
+    reaper = gateway.new_token("reapers", "--person", "reaper")
+    mine = {"name": "digest", "agent": "echo", "cron": "@yearly", "message": "Write."}
+    hook = {"name": "shop", "agent": "echo", "scheme": "url"}
+
+    def ask(bearer: str, path: str, page: object | None = None) -> Reply:
+        fields = [("authorization", f"Bearer {bearer}"), ("content-type", "application/json")]
+        body = None if page is None else json.dumps(page).encode()
+        method = "GET" if page is None else "POST"
+        return request(method, gateway.url + path, fields, body)
+
+    def tried(bearer: str) -> list[Reply]:
+        return [
+            ask(bearer, "/turn/schedules", mine),
+            ask(bearer, "/turn/hooks", hook),
+            ask(bearer, "/turn/hooks", {**hook, "name": "other", "secret": "s" * 24}),
+            ask(bearer, "/turn/schedules"),
+            ask(bearer, "/schedules"),
+            ask(bearer, "/schedules/digest/fire", {}),
+            ask(bearer, "/turn/hooks/none/delete", {}),
+        ]
+
+    replies, _ = house.during(tried, token=token)
+    assert [each.status for each in replies] == [200, 200, 400, 200, 401, 401, 404]
+    assert "secret" not in replies[1].json
+    assert replies[1].json["address"].endswith("/SECRET")
+    assert [each["name"] for each in replies[3].json["schedules"]] == ["digest"]
+    assert [each["name"] for each in gateway.get("/hooks", token=token).json["hooks"]] == ["shop"]
+    assert gateway.get("/schedules", token=reaper).json == {"schedules": []}
+    stolen, _ = house.during(
+        lambda bearer: ask(bearer, "/turn/schedules/digest/delete", {}), token=reaper
+    )
+    assert (stolen.status, stolen.code) == (404, "trigger_not_found")
+    for late in (house.loop.bearers[-1], token):
+        assert ask(late, "/turn/schedules").status == 401
+    lowly = gateway.new_token("lowly-sower", "--person", "sower", "--scope", "call:*")
+    refused, _ = house.during(lambda bearer: ask(bearer, "/turn/schedules", mine), token=lowly)
+    assert (refused.status, refused.code) == (403, "permission_missing")
+    machine = gateway.new_token("machine-sower", "--scope", "call:*", "--scope", "triggers")
+    nobody, _ = house.during(lambda bearer: ask(bearer, "/turn/schedules"), token=machine)
+    assert (nobody.status, nobody.code) == (403, "person_required")
+
+
 def test_nothing_beside_it_widens_what_its_turn_may(house: House) -> None:
     beside = [
         ("x-tangle-forwarded-depth", "0"),

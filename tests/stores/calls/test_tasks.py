@@ -43,6 +43,7 @@ async def test_a_task_waits_with_its_turn_and_is_found_by_its_id(
         sender="agent://b.example",
         skill="echo",
         callback="https://b.example/hook",
+        updated=turn.created,
     )
     assert task.state == "pending"
     assert await store.tasks.of_turn(turn.n) == task

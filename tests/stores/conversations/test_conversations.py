@@ -323,16 +323,51 @@ async def test_the_turn_of_an_answer_is_its_owners(store: Store) -> None:
     assert (found and found.n, found and found.actor) == (turn.n, "token:alice")
 
 
-async def test_what_is_open_is_found_of_everybody(store: Store) -> None:
-    await store.conversations.begin(sent("a"))
-    await store.conversations.begin(sent("b", owner=BOB))
+async def test_what_nobody_gives_any_more_is_found_of_everybody(store: Store, place: Place) -> None:
+    owners = ("token:alice", "token:bob")
+    for owner, name in zip(owners, "ab", strict=True):
+        await store.conversations.begin(sent(name, owner=owner))
     await kept(store, "c")
+    given_up = store.conversations.given_up
+
+    async def left(begun: int = NOW, ended: int = NOW) -> list[tuple[str, str]]:
+        found = await given_up(after=0, limit=9, begun=begun, ended=ended)
+        assert all(each.is_given for each in found)
+        return [(each.owner, each.answer.id) for each in found]
+
+    assert await left() == [("token:alice", "ans_a"), ("token:bob", "ans_b")]  # without turns
+    assert await left(begun=NOW - 1) == []  # which may be about to begin
+    await store.turns.claim(a_claim("run_a", turn="turn_a", actor="token:alice"))
+    await store.turns.claim(a_claim("run_b", turn="turn_b", actor="token:alice"))  # not bob's
+    assert await left() == [("token:bob", "ans_b")]
+    place.rows("UPDATE turn SET state = 'done', ended = ? WHERE turn = 'turn_a'", NOW)
+    assert await left() == [("token:alice", "ans_a"), ("token:bob", "ans_b")]
+    assert await left(ended=NOW - 1) == [("token:bob", "ans_b")]  # who shows it writes it down
+
+
+async def test_what_waited_is_found_when_its_turn_has_ended_and_no_sooner(
+    store: Store, place: Place
+) -> None:
     parts = write_events([Text("may I?"), ToolCall("t1", "pay", "{}")])
     waits = whole(state="partial", waits=True, code="approval_required", parts=parts)
-    await store.conversations.settle(BOB, "ans_b", waits)
-    for is_given, expected in ((True, (ALICE, "ans_a")), (False, (BOB, "ans_b"))):
-        (each,) = await store.conversations.open_answers(after=0, limit=9, is_given=is_given)
-        assert (each.owner, each.answer.id, each.is_given) == (*expected, is_given)
+    for name in "abc":
+        await store.conversations.begin(sent(name, owner="token:alice"))
+        await store.turns.claim(a_claim(f"run_{name}", turn=f"turn_{name}", actor="token:alice"))
+        await store.conversations.settle("token:alice", f"ans_{name}", waits)
+    place.rows("UPDATE turn SET state = 'waiting' WHERE turn <> 'turn_c'")  # which goes on
+
+    async def look(after: int, limit: int = 9, most: int = 9) -> tuple[list[str], int]:
+        gone_on = store.conversations.gone_on
+        found, following = await gone_on(after=after, limit=limit, most=most)
+        return [each.answer.id for each in found], following
+
+    assert await look(0) == ([], 0)
+    place.rows("UPDATE turn SET state = 'done' WHERE turn <> 'turn_b'")
+    numbers = [row[0] for row in place.rows("SELECT n FROM message WHERE waits = 1 ORDER BY n")]
+    assert await look(0) == (["ans_a", "ans_c"], 0)
+    assert await look(0, limit=1) == (["ans_a"], numbers[0])
+    assert await look(0, most=2) == (["ans_a"], numbers[1])  # and no further
+    assert await look(numbers[1], most=2) == (["ans_c"], 0)
 
 
 async def test_there_is_a_bound_to_everything(store: Store, place: Place) -> None:

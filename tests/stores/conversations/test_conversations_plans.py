@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from carnet.gateway.conversations.answers import Answers
 from carnet.ports.calls.conversations import ConversationFilter
 from carnet.stores.database import Row
 from carnet.stores.open import Store
 from tests.stores.conversations.test_conversations import ALICE, ANY, found, kept, sent
-from tests.stores.support.scenes import NOW, Place
+from tests.stores.support.scenes import NOW, Place, a_claim
 
 MANY = 5_000
 _COUNT = "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < ?) "
@@ -47,8 +48,8 @@ async def look_at_everything(store: Store) -> None:
     await store.conversations.beside(conversation, [*[each.n for each in branch], None])
     await store.conversations.turn_of(ALICE, branch[0])
     await store.conversations.change(conversation, title="new", now=NOW)
-    for is_given in (True, False):
-        await store.conversations.open_answers(after=0, limit=9, is_given=is_given)
+    await store.conversations.given_up(after=0, limit=9, begun=NOW, ended=NOW)
+    await store.conversations.gone_on(after=0, limit=9, most=99)
 
 
 async def test_no_look_at_conversations_walks_through_all_of_them(
@@ -109,3 +110,30 @@ async def test_a_list_that_finds_little_ends_before_it_is_full_and_goes_on(store
                 if before is None:
                     break
             assert pages == ["cnv_c1"]
+
+
+async def test_what_waits_of_everybody_is_looked_at_together(
+    place: Place, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A87: however many wait, a look asks as often as for one."""
+    clock = place.clock
+    answers = Answers(store.conversations, store.turns, store.watch, clock)
+    asked: list[str] = []
+    database = store.conversations._database  # noqa: SLF001  the statements as they are
+    fetch = database.fetch
+
+    async def noted(sql: str, args: Sequence[Any] = ()) -> list[Row]:
+        asked.extend([sql] if "message" in sql or "turn" in sql else [])
+        return await fetch(sql, args)
+
+    monkeypatch.setattr(database, "fetch", noted)
+    await answers.keep()
+    of_none = len(asked)
+    for n in range(20):
+        await kept(store, f"w{n}", owner=f"token:t{n}")
+        await store.turns.claim(a_claim(f"run_w{n}", turn=f"turn_w{n}", actor=f"token:t{n}"))
+    place.rows("UPDATE turn SET state = 'waiting'")
+    place.rows("UPDATE message SET waits = 1 WHERE role = 'assistant'")
+    asked.clear()
+    await answers.keep()
+    assert (of_none, len(asked)) == (2, 3)

@@ -1,14 +1,18 @@
 """Deleting a conversation, however long it is: in transactions that are small."""
 
+import re
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
+from carnet.ports.world.outbox import Delivery
 from carnet.stores.conversations.deletion import WORDS_AT_A_TIME
 from carnet.stores.database import Statement
 from carnet.stores.open import Store
 from tests.stores.conversations.test_conversations import ALICE, found, kept
-from tests.stores.support.scenes import NOW, Place
+from tests.stores.support import scenes
+from tests.stores.support.scenes import NOW, Place, a_claim, claimed
 
 MANY = 2 * WORDS_AT_A_TIME + 1
 FILL = (
@@ -39,3 +43,45 @@ async def test_the_words_of_a_long_conversation_are_deleted_some_at_a_time(
     assert max(counts) == WORDS_AT_A_TIME
     left = place.rows("SELECT DISTINCT conversation FROM message_word WHERE owner = ?", ALICE)
     assert left == [(other.conversation.n,)]
+
+
+OUTBOX = (
+    "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < ?)"
+    " INSERT INTO outbox (id, kind, receiver, url, body, task, secret_of, learned, turn, state,"
+    " attempts, due, fence, created) SELECT 'many_' || n, 'notice', 'r', 'u', {}, 'task_' || n,"
+    " 'notify', 0, 100000 + n, 'delivered', 0, 0, 0, 0 FROM c"
+)
+
+
+async def test_what_was_told_of_its_turns_goes_and_is_found_by_an_index(
+    store: Store, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else may have a run of the same name: theirs stays."""
+    mine, theirs = "token:alice", "token:bob"
+    begun = await kept(store, "a", owner=mine)
+    claims = [
+        a_claim("run_a", turn="turn_a", actor=each, payer=payer)
+        for each, payer in ((mine, scenes.ALICE), (theirs, scenes.BOB))
+    ]
+    turns = [claimed(await store.turns.claim(each)) for each in claims]
+    notice = Delivery(id="", kind="notice", url="https://n.example/", receiver="n", body=b"{}")
+    await store.outbox.put([replace(notice, id=f"of_{t.actor}", turn=t.n) for t in turns], NOW)
+    place.rows(OUTBOX.format("''::bytea" if place.postgres else "x''"), 5_000)
+    place.rows("ANALYZE")
+    asked: list[Statement] = []
+    database = store.conversations.deletion._database  # noqa: SLF001  what it is asked
+    transact = database.transact
+
+    async def noted(statements: Sequence[Statement]) -> list[int]:
+        asked.extend([each for each in statements if "outbox" in each[0]])
+        return await transact(statements)
+
+    monkeypatch.setattr(database, "transact", noted)
+    await store.conversations.deletion.delete(begun.conversation, NOW)
+    left = place.rows("SELECT id FROM outbox WHERE id LIKE 'of_%'")
+    assert left == [(f"of_{theirs}",)]
+    explain = "EXPLAIN (COSTS OFF)" if place.postgres else "EXPLAIN QUERY PLAN"
+    assert len(asked) == 2
+    for sql, args in asked:
+        plan = [str(row[-1]) for row in place.rows(f"{explain} {sql}", *args)]
+        assert not [step for step in plan if re.search("Seq Scan on outbox|SCAN outbox", step)]

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from carnet.core.call import Admitted, Ask
+from carnet.core.call import Admitted, Ask, CallbackWish
 from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Done, Event, Text, write_events
@@ -157,7 +157,7 @@ def a_task(name: str = "r1", **changes: Any) -> TurnClaim:  # noqa: ANN401, RUF1
         id=f"task-{name}",
         sender=changes.pop("sender", "agent://b.example"),
         skill="echo",
-        callback="https://b.example/hook",
+        callback=CallbackWish(url="https://b.example/hook"),
         call_bytes=f"the call of {name}".encode(),
     )
     return a_claim(name, **({"task": task} | changes))

@@ -24,13 +24,13 @@ async def test_a_hook_is_its_owners_and_nobody_elses(store: Store) -> None:
     alice, bob = await a_person(store, "alice"), await a_person(store, "bob")
     hooks = store.triggers.hooks
     hers, his = await a_hook(store, alice), await a_hook(store, bob)
-    assert await hooks.find(alice[0], "orders") == hers
-    assert await hooks.list(bob[0]) == [his]
+    assert await hooks.own.find(alice[0], "orders") == hers
+    assert await hooks.own.list(bob[0]) == [his]
     await a_hook(store, alice, "other")
-    assert await hooks.find(bob[0], "other") is None
-    assert not await hooks.pause(bob[0], "other", NOW)
-    assert not await hooks.resume(bob[0], "other")
-    assert not await hooks.delete(bob[0], "other")
+    assert await hooks.own.find(bob[0], "other") is None
+    assert not await hooks.own.pause(bob[0], "other", NOW)
+    assert not await hooks.own.resume(bob[0], "other", token=bob[1])
+    assert not await hooks.own.delete(bob[0], "other")
     with pytest.raises(TriggerExists):
         await a_hook(store, alice)
     await a_hook(store, alice, "third")
@@ -69,12 +69,12 @@ async def test_one_that_is_paused_or_gone_or_full_keeps_nothing(store: Store, pl
         await receive(store, hook, "f", "b", most=1)
     assert refusal.value.retry_after
     assert not await receive(store, hook, "e", "c", most=1)  # what is known is known
-    assert await hooks.pause(who[0], "orders", NOW)
+    assert await hooks.own.pause(who[0], "orders", NOW)
     with pytest.raises(TriggerPaused):
         await receive(store, hook, "f", "d")
-    assert await hooks.resume(who[0], "orders")
+    assert await hooks.own.resume(who[0], "orders", token=who[1])
     assert await receive(store, hook, "f", "e")
-    assert await hooks.delete(who[0], "orders")
+    assert await hooks.own.delete(who[0], "orders")
     assert (place.rows(KEYS), place.rows(SEEN)) == ([], [])
     with pytest.raises(TriggerPaused):
         await receive(store, hook, "g", "f")
@@ -88,12 +88,12 @@ async def test_a_former_secret_is_good_for_a_while(store: Store, place: Place) -
     assert await hooks.rotate(hook, second, until=NOW + SECOND)
     assert await hooks.secrets(hook, NOW) == [second, first]
     assert await hooks.secrets(hook, NOW + SECOND) == [second]
-    rotated = await hooks.find(hook.person, "orders")
+    rotated = await hooks.own.find(hook.person, "orders")
     assert rotated is not None
     assert rotated.previous_until == NOW + SECOND
     for row in place.rows("SELECT sealed, previous_sealed FROM hook"):
         assert b"ssss" not in bytes(row[0]) + bytes(row[1])
-    await hooks.delete(hook.person, "orders")
+    await hooks.own.delete(hook.person, "orders")
     assert await hooks.secrets(hook, NOW) == []
     assert not await hooks.rotate(hook, first, until=NOW)
 

@@ -181,7 +181,8 @@ async def test_an_address_is_added_verified_and_never_taken_from_somebody(store:
 
 
 FILLED = """
-INSERT INTO session (hash, key_id, person, created, until) VALUES ({h}, 'k', {n}, 1, 2);
+INSERT INTO session (hash, key_id, person, token, created, until, last, device)
+    VALUES ({h}, 'k', {n}, 1, 1, 2, 2, '');
 INSERT INTO delegation (jti, person, audience, scopes, until) VALUES ('d{n}', {n}, 'a', '', 9);
 INSERT INTO delegation (jti, parent, audience, scopes, until)
     SELECT 'below-' || jti, n, 'b', '', 9 FROM delegation WHERE jti = 'd{n}';

@@ -4,7 +4,7 @@ import pytest
 
 from carnet.errors import RouteNotFound
 from carnet.http.refusal import Refusing
-from carnet.wire.dialects import DIALECTS, by_peer, openai, samvad
+from carnet.wire.dialects import DIALECTS, a2a, by_peer, openai, samvad
 from carnet.wire.dialects.dialect import (
     AgentList,
     AgentView,
@@ -61,5 +61,9 @@ def test_the_path_says_in_whose_words_a_request_is_refused(path: bytes, name: st
 
 
 def test_peers_are_listed_by_the_name_of_what_they_read() -> None:
-    assert by_peer() == {"tangle": openai.DIALECT, "samvad": samvad.DIALECT}
+    assert by_peer() == {
+        "tangle": openai.DIALECT,
+        "samvad": samvad.DIALECT,
+        "a2a": a2a.DIALECT,
+    }
     assert by_peer([samvad.DIALECT]) == {"samvad": samvad.DIALECT}

@@ -52,7 +52,10 @@ def test_the_fields_of_every_stamp_must_be_covered_by_a_signature() -> None:
             beside = Headers([(f"{prefix}x".encode(), b"1")])
             with pytest.raises(HeaderNotSigned):
                 check_coverage(MINIMUM, MINIMUM, beside, has_query=False, stamps=STAMPS)
-    assert STAMPS.protected == (b"x-tangle-", b"x-agents-api-", b"carnet", b"x-actor-")
+    assert STAMPS.protected == (
+        *(b"x-tangle-", b"x-agents-api-", b"x-a2a-hop", b"x-contextforge-uaid-hop"),
+        *(b"carnet", b"x-actor-"),
+    )
 
 
 def test_one_row_more_is_protected_and_tolerated_and_has_look_alikes() -> None:
@@ -66,7 +69,8 @@ def test_one_row_more_is_protected_and_tolerated_and_has_look_alikes() -> None:
 
 
 def test_what_has_no_reader_of_its_own_is_judged_by_the_edge() -> None:
-    assert STAMPS.tolerated == (b"x-tangle-", b"x-agents-api-")
+    hops = (b"x-a2a-hop", b"x-contextforge-uaid-hop")
+    assert STAMPS.tolerated == (b"x-tangle-", b"x-agents-api-", *hops)
 
 
 def test_each_stamp_has_the_depth_that_is_configured_or_its_own() -> None:

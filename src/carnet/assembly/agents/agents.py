@@ -10,6 +10,7 @@ from carnet.core.call import Target
 from carnet.core.people.address import local_name
 from carnet.errors import ConfigInvalid
 from carnet.ports.trust.trust import Peer, Peers
+from carnet.runtime.agents.a2a_peer import A2aPeer
 from carnet.runtime.agents.remote import Remote
 from carnet.runtime.visit.fan_out.questions import ByRule
 from carnet.runtime.visit.routing import Routing
@@ -92,6 +93,8 @@ class Agents:
             at_once=agent.concurrency,
             tokens_per_day=agent.tokens_per_sender_per_day or settings.limits.sender_tokens_per_day,
             removes=built.removes,
+            abandon=built.abandon,
+            origin=built.origin,
         )
 
     def _policy(self, built: Built, agent: AgentSettings) -> Policy:
@@ -132,4 +135,5 @@ class Agents:
             kind="peer",
             needs="call:remote",
             skills=(),  # its own side is the judge
+            abandon=agent.abandon if isinstance(agent, A2aPeer) else None,
         )

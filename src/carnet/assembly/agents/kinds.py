@@ -5,7 +5,7 @@ Law 1. What a kind needs, whether it is another organisation, and how it is buil
 Law 2. A row builds the bare agent: what stands around it is `runtime.wrappers.hardened`'s to say.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -22,6 +22,7 @@ from carnet.config.dialogue.orchestrator import LIST
 from carnet.config.engine import read_system
 from carnet.config.file import NEEDS
 from carnet.core.call import Agent, Ask, Call
+from carnet.core.messages.interrupt import Interrupt
 from carnet.core.money.amount import MICROS
 from carnet.core.people.address import local_name
 from carnet.core.people.identity import CHAT, Caller, Secret, Skill
@@ -45,6 +46,8 @@ from carnet.runtime.dialogue.hosted.conversations import (
     HostedConversations,
     HostParts,
 )
+from carnet.runtime.peers.a2a.cards import card_site
+from carnet.runtime.peers.a2a.client import A2aEndpoint
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.samvad_request import Recipient
 from carnet.runtime.peers.signing import Stamping
@@ -98,6 +101,8 @@ class Built(Struct, frozen=True, kw_only=True, eq=False):
     most_cost: int = 0  # that another organisation may charge for one call
     takes_budget: bool = False  # and is told, with the call
     removes: Callable[[Ask], tuple[str, ...]] | None = None  # names what of a request is left out
+    abandon: Callable[[Sequence[Interrupt]], Awaitable[None]] | None = None  # see `Target`
+    origin: Callable[[], tuple[str, bytes] | None] | None = None  # the same
 
 
 class Kind(Struct, frozen=True, kw_only=True, eq=False):
@@ -182,7 +187,11 @@ def _openai(parts: Parts, name: str, agent: AgentSettings) -> Built:
     passing = Passing.of(agent.pass_members, system=not agent.has_system or agent.caller_system)
     prompt = parts.system(name, agent)
     provider = Provider(
-        parts.elsewhere.client.http, endpoint, system_prompt=prompt, passing=passing
+        parts.elsewhere.client.http,
+        endpoint,
+        system_prompt=prompt,
+        passing=passing,
+        log_names=agent.log_names,
     )
     return Built(agent=provider, endpoint=agent.url, removes=passing.removed)
 
@@ -226,6 +235,31 @@ def _samvad(parts: Parts, name: str, agent: AgentSettings) -> Built:
         stamping=_stamping(agent),
     )
     return Built(agent=samvad, endpoint=url, skills=(), most_cost=most_cost)
+
+
+def _a2a(parts: Parts, name: str, agent: AgentSettings) -> Built:
+    url = agent.url or ""
+    endpoint = A2aEndpoint(
+        site=card_site(url),
+        token=parts.secret(agent.token, f"{name}.token"),
+        api_key=parts.secret(agent.api_key, f"{name}.api_key"),
+        bounds=bounds_of(agent.timeout),
+        peer=_peer_at(parts.settings, url),
+    )
+    cards = parts.elsewhere.cards
+    cards.keep(endpoint.site)
+    most_cost = agent.max_cost or 0  # the dialect has no word for a price
+    a2a = parts.elsewhere.a2a(
+        endpoint, skill=agent.skill, most_cost=most_cost, stamping=_stamping(agent)
+    )
+    return Built(
+        agent=a2a,
+        endpoint=url.rstrip("/"),
+        skills=(),
+        most_cost=most_cost,
+        abandon=a2a.abandon,
+        origin=lambda: cards.body(endpoint.site),
+    )
 
 
 def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
@@ -275,6 +309,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "openai": Kind(build=_openai, needs=NEEDS["openai"]),
     "tangle": Kind(build=_tangle, needs=NEEDS["tangle"], is_remote=True),
     "samvad": Kind(build=_samvad, needs=NEEDS["samvad"], is_remote=True),
+    "a2a": Kind(build=_a2a, needs=NEEDS["a2a"], is_remote=True),
     "engine": Kind(build=_engine, needs=NEEDS["engine"]),
     "conversation": Kind(build=_conversation, needs=NEEDS["conversation"]),
     "orchestrator": Kind(build=_orchestrator, needs=NEEDS["orchestrator"]),
@@ -282,7 +317,11 @@ KINDS: Final[Mapping[str, Kind]] = {
 
 
 def _stamping(agent: AgentSettings) -> Stamping:
-    return Stamping(takes_credential=agent.may_forward_authorization, forwards=agent.auth_source)
+    return Stamping(
+        takes_credential=agent.may_forward_authorization,
+        forwards=agent.auth_source,
+        log_names=agent.log_names,
+    )
 
 
 def _endpoint(

@@ -1,6 +1,7 @@
 """The ways to agents of other organisations, whether a section or a peer names them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -9,13 +10,17 @@ from carnet.config import Settings
 from carnet.core.call import Agent
 from carnet.core.people.address import AGENT
 from carnet.core.people.identity import Secret
-from carnet.errors import PeerUnknown
+from carnet.errors import EgressRefused, PeerUnknown
 from carnet.ports.trust.keys import KeyRing
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Bounds, HttpClient
+from carnet.runtime.agents.a2a_peer import A2aPeer
 from carnet.runtime.agents.remote import Remote, RemoteEndpoint, SignedLink, Skilled
 from carnet.runtime.agents.samvad_peer import SamvadPeer
+from carnet.runtime.egress.addresses import Allowed, read_destination
+from carnet.runtime.peers.a2a.cards import A2aCards, card_site
+from carnet.runtime.peers.a2a.client import A2aClient, A2aEndpoint
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.offers import Offers, SiteOffer
 from carnet.runtime.peers.samvad_client import SamvadClient, recipient_of, site_of
@@ -38,6 +43,8 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
     currency: str
     dialects: Mapping[str, Dialect]  # by the names that peers are listed with
     offers: Offers  # what agents of peers ask for a call
+    cards: A2aCards  # those of A2A agents
+    allows: Callable[[str], bool] = lambda _: False  # whether the operator lists where a URL leads
     stamps: Stamps = STAMPS  # those that are written
 
     def tangle(
@@ -98,6 +105,31 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
             domain=self.client.signing.domain,
         )
 
+    def a2a(
+        self,
+        endpoint: A2aEndpoint,
+        *,
+        most_cost: int,
+        stamping: Stamping,
+        skill: str | None = None,
+    ) -> A2aPeer:
+        """An agent that is called as its card says; a listed peer knows us by our key."""
+        client = A2aClient(
+            self.client.http,
+            endpoint,
+            cards=self.cards,
+            allows=self.allows,
+            signing=None if endpoint.peer is None else self.client.signing,
+        )
+        return A2aPeer(
+            client,
+            skill=skill,
+            most_cost=most_cost,
+            currency=self.currency,
+            stamping=replace(stamping, stamps=self.stamps),
+            domain=self.client.signing.domain,
+        )
+
     def of_peer(self, peer: Peer, local: str, seconds: float) -> Agent:
         """The bare agent of a peer.
 
@@ -118,6 +150,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
         """End what is being fetched."""
         await self.client.close()
         await self.offers.close()
+        await self.cards.close()
 
 
 class _Ways(Struct, frozen=True, eq=False):
@@ -157,8 +190,19 @@ class _Ways(Struct, frozen=True, eq=False):
             stamping=self._stamping(),
         )
 
+    def by_card(self) -> Agent:
+        """Messages to the interface that its card names."""
+        peer = self.peer
+        endpoint = A2aEndpoint(
+            site=card_site(site_of(peer, self.local)),
+            token=peer.token,
+            bounds=bounds_of(self.seconds),
+            peer=peer.domain,
+        )
+        return self.elsewhere.a2a(endpoint, most_cost=peer.most_cost, stamping=self._stamping())
+
     def _stamping(self) -> Stamping:
-        return Stamping(takes_credential=self.peer.may_forward)
+        return Stamping(takes_credential=self.peer.may_forward, log_names=self.peer.log_names)
 
 
 def build_elsewhere(
@@ -193,8 +237,18 @@ def build_elsewhere(
         currency=currency,
         dialects=by_peer(dialects),
         offers=Offers(http, clock),
+        cards=A2aCards(http, clock),
+        allows=partial(_lists, Allowed(settings.egress.allow)),
         stamps=stamps,
     )
+
+
+def _lists(allowed: Allowed, url: str) -> bool:
+    """Whether the operator lists where a URL leads."""
+    try:
+        return allowed.names(read_destination(url))
+    except EgressRefused:
+        return False
 
 
 def bounds_of(seconds: float) -> Bounds:

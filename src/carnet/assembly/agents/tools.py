@@ -7,8 +7,9 @@ Law 2. A server belongs to all loops of a gateway: it is started once, whichever
 
 import importlib.util
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from difflib import get_close_matches
 from functools import partial
 from typing import Any, Final
 
@@ -83,7 +84,7 @@ def build_tools(
     names = [tool.definition.name for tool in tools]
     if len(set(names)) < len(names) or len(set(wanted)) < len(wanted):
         raise ConfigInvalid(key=key, reason="names two tools alike; a model tells them by name")
-    _check_asked(settings, ask_before, names)
+    _check_asked(parts, names)
     return LoopTools(tools, tuple([each for each in built if not isinstance(each, LoopTool)]))
 
 
@@ -93,14 +94,39 @@ def _spelled(settings: Settings, names: Sequence[str]) -> list[str]:
     return [each for name in names for each in ours.get(name, (name,))]
 
 
-def _check_asked(settings: Settings, ask_before: frozenset[str], names: Sequence[str]) -> None:
-    """Refuse names of tools that there are not; those of servers are known by them alone."""
-    servers = tuple(f"{name}_" for name, tool in settings.tools.items() if "mcp" in tool.way)
-    known = {*names, *settings.tools, EVERY}
-    unknown = {name for name in ask_before - known if not (servers and name.startswith(servers))}
-    if unknown:
-        reason = f"names no tool: {', '.join(sorted(unknown))}"
+def _check_asked(parts: ToolParts, names: Collection[str]) -> None:
+    """Refuse names of tools that no loop has; those of servers are known by them alone.
+
+    `names` are the tools of one loop. What it has not, another one may have.
+    """
+    tools = parts.settings.tools
+    servers = tuple(f"{name}_" for name, tool in tools.items() if "mcp" in tool.way)
+    asked = parts.ask_before - {*names, *tools, EVERY}
+    unknown = {name for name in asked if not (servers and name.startswith(servers))}
+    known = {*names, *tools, *_names_elsewhere(parts)} if unknown else set()
+    if unknown - known:
+        reason = f"names no tool: {', '.join(_with_nearest(sorted(unknown - known), known))}"
         raise ConfigInvalid(key="engine.ask_before", reason=reason)
+
+
+def _names_elsewhere(parts: ToolParts) -> Iterator[str]:
+    """The names of the tools of all loops, as models are told them."""
+    settings = parts.settings
+    named = {f"agents.{name}.tools": agent.tools for name, agent in settings.agents.items()}
+    for key, names in {"engine.tools": settings.engine.tools, **named}.items():
+        for name in _spelled(settings, names or ()):
+            if name.startswith("@"):
+                yield AgentTool(name).definition.name
+            else:
+                is_bare = ":" in name
+                yield _function(parts, name, key)["definition"].name if is_bare else name
+
+
+def _with_nearest(unknown: Sequence[str], known: Collection[str]) -> Iterator[str]:
+    """Each name with the one that was meant, where one is near."""
+    for name in unknown:
+        near = get_close_matches(name, known, n=1)
+        yield f"{name} (did you mean '{near[0]}'?)" if near else name
 
 
 def _built(parts: ToolParts, name: str, key: str) -> LoopTool | ToolSource:

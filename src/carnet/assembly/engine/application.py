@@ -4,18 +4,26 @@ from msgspec import Struct
 
 from carnet.assembly.agents.loop import ENGINE, build_loops
 from carnet.assembly.agents.tools import ToolServers
-from carnet.auth.middleware import Auth, BearerVerifier, LiveVerifier, TokenVerifier
+from carnet.auth.middleware import (
+    Auth,
+    BearerVerifier,
+    LiveVerifier,
+    SessionVerifier,
+    TokenVerifier,
+)
 from carnet.config import Settings
 from carnet.config.settings import local_url
 from carnet.engine.endpoint import EngineEndpoint, refuse
 from carnet.guards.caller.failures import Failures
+from carnet.guards.caller.session import SignedIn, session_cookie
 from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.http.cors import Application
 from carnet.ports.engine.loop import Engine
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import HttpClient
-from carnet.runtime.tools.bearer_calls import BearerCalls
-from carnet.runtime.tools.bearer_memory import BearerMemory, BearerPast
+from carnet.runtime.tools.bearer.calls import BearerCalls
+from carnet.runtime.tools.bearer.memory import BearerMemory, BearerPast
+from carnet.runtime.tools.bearer.triggers import bearer_triggers
 from carnet.runtime.tools.memory import MemoryOfActors
 from carnet.stores.open import Store
 
@@ -49,14 +57,18 @@ def build_engine(
         memory=lambda bearer: BearerMemory(http, at, bearer),
         own_memory=_own_memory(settings, store, clock),
         past=lambda bearer: BearerPast(http, at, bearer),
+        triggers=lambda bearer: bearer_triggers(http, at, bearer),
     )
     verify = BearerVerifier(
         TurnBearers(store.keys, clock, store.look_again, domain=settings.gateway.domain),
         others=TokenVerifier(store.tokens, store.people, clock, store.look_again),
     )
+    live = LiveVerifier(verify, store.people, store.look_again)
+    signed_in = SignedIn(store.sessions, session_cookie(settings.gateway.public_url), clock)
     auth = Auth(
         endpoint,
-        LiveVerifier(verify, store.people, store.look_again),
+        live,
+        sessions=SessionVerifier(signed_in, store.tokens, live),
         refusing=refuse,
         failures=Failures(settings.limits.auth_failures),
         clock=clock,

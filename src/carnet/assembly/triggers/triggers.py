@@ -3,11 +3,12 @@
 from carnet.assembly.endpoints import Backend, build_relay, front_policy
 from carnet.config import Limits, Settings
 from carnet.gateway.conversations.claims import ThreadClaims
+from carnet.gateway.triggers.hooks import HookNoun
 from carnet.gateway.triggers.own_triggers import OwnTriggers, TriggerBounds, TriggerParts
-from carnet.gateway.triggers.pages import ROUTES as PAGES
-from carnet.gateway.triggers.pages import TriggerPages
+from carnet.gateway.triggers.pages import HOOKS, SCHEDULES, SECRETS, SecretPages, TriggerPages
 from carnet.gateway.triggers.receiver import ROUTES as RECEIVER
 from carnet.gateway.triggers.receiver import HookReceiver
+from carnet.gateway.triggers.schedules import ScheduleNoun
 from carnet.gateway.triggers.starter import ConversationStarter
 from carnet.http.exchange import Row, offered
 from carnet.ports.calls.triggers import Starter
@@ -34,11 +35,20 @@ def build_triggers(
         bounds=_bounds(limits),
         public_url=settings.gateway.public_url.rstrip("/"),
         wake=backend.scheduler.wake,
+        ends=backend.scheduler.ends,
+        rest=backend.scheduler.rest,
     )
     receiver = HookReceiver(parts, max_bytes=limits.hook_body_bytes)
-    own = backend.triggers.own = OwnTriggers(parts)
+    noun = HookNoun(parts)
+    schedules, hooks = OwnTriggers(parts, ScheduleNoun(parts)), OwnTriggers(parts, noun)
+    backend.triggers.take(schedules, hooks)
     # Those with a word come first: what is no word there is a secret.
-    return [*offered(PAGES, TriggerPages(own)), *offered(RECEIVER, receiver)]
+    return [
+        *offered(SCHEDULES, TriggerPages(schedules)),
+        *offered(HOOKS, TriggerPages(hooks)),
+        *offered(SECRETS, SecretPages(hooks, noun)),
+        *offered(RECEIVER, receiver),
+    ]
 
 
 def build_starter(

@@ -30,7 +30,9 @@ CUT_SHORT = "length", "content_filter"  # ends that the text alone does not show
 @click.option("--stream", is_flag=True, help="Print the answer as it is written.")
 @click.option("--as", "token", metavar="TOKEN", help="The token to call with, or @FILE.")
 @click.option(
-    "--dialect", type=click.Choice(["openai", "samvad"]), help="What an http(s) ADDRESS speaks."
+    "--dialect",
+    type=click.Choice(["openai", "samvad", "a2a"]),
+    help="What an http(s) ADDRESS speaks.",
 )
 @click.option("--model", metavar="NAME", help="The model to ask for at an http(s) ADDRESS.")
 @click.option("--task", is_flag=True, help="Hand it over as a task, and wait for its end.")
@@ -68,9 +70,9 @@ def call(
     """Call an agent.
 
     ADDRESS is the name of an agent here, @name@domain or agent://domain for one of a peer, or with
-    --dialect the URL of an OpenAI-compatible endpoint or a SAMVAD agent. TEXT is what to say; -
-    reads it from standard input. A skill is asked for by name: skill=NAME, and what goes into it
-    as name=value (text) or name:=value (JSON).
+    --dialect the URL of an OpenAI-compatible endpoint, or of a SAMVAD or A2A agent. TEXT is what to
+    say; - reads it from standard input. A skill is asked for by name: skill=NAME, and what goes
+    into it as name=value (text) or name:=value (JSON).
 
     The call goes through our gateway; one to a URL goes there from here. With --direct a call to a
     peer goes from here too, without a record at our gateway: agent:// signed with the key of our
@@ -116,8 +118,8 @@ async def _call(invocation: Invocation, asked: "CallOptions") -> int:
     from carnet.cli.reach.request import compose, describe
     from carnet.errors import ProviderTimeout, Unreachable
 
-    if asked.is_signed:
-        return await _call_signed(invocation, asked)
+    if asked.is_signed or asked.is_a2a:
+        return await _call_there(invocation, asked)
     async with open_http() as http, compose(invocation, asked, http) as (request, is_new):
         if asked.dry_run:
             page = describe(request)
@@ -134,14 +136,16 @@ async def _call(invocation: Invocation, asked: "CallOptions") -> int:
     return 0
 
 
-async def _call_signed(invocation: Invocation, asked: "CallOptions") -> int:
+async def _call_there(invocation: Invocation, asked: "CallOptions") -> int:
+    """Call an agent elsewhere by its card, from here."""
+    from carnet.cli.call.a2a import call_a2a
     from carnet.cli.call.signed import call_signed
     from carnet.cli.reach.gateway import open_http, unreadable
     from carnet.errors import PeerAgentNotFound, PeerUnreachable, ProviderTimeout
 
     try:
         async with open_http() as http:
-            await call_signed(invocation, asked, http)
+            await (call_a2a if asked.is_a2a else call_signed)(invocation, asked, http)
     except ProviderTimeout as error:
         raise _too_late(asked) from error
     except (PeerUnreachable, PeerAgentNotFound) as error:
@@ -196,7 +200,7 @@ def _as_http(page: dict[str, Any]) -> str:
 
 
 async def _print_answer(invocation: Invocation, answer: "HttpAnswer", skill: str | None) -> None:
-    from carnet.cli.call.output import text_of
+    from carnet.cli.output import text_of
     from carnet.cli.reach.gateway import decode
 
     page = decode(await answer.read())
@@ -207,7 +211,7 @@ async def _print_answer(invocation: Invocation, answer: "HttpAnswer", skill: str
 
 
 async def _print_stream(invocation: Invocation, request: "Outbound", answer: "HttpAnswer") -> None:
-    from carnet.cli.call.output import Growing, result_in
+    from carnet.cli.output import Growing, result_in
     from carnet.cli.reach.gateway import decode, read_events
     from carnet.errors import ProviderUnavailable
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Struct, structs
 
-from carnet.cli.call.output import Growing
 from carnet.cli.invocation import Invocation, to_json, visible
+from carnet.cli.output import Growing
 from carnet.cli.reach.recipient import find_recipient, has_settings
 from carnet.cli.reach.request import CallOptions, given_token
 from carnet.cli.trust.delegation_forms import presented

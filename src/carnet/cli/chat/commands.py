@@ -70,6 +70,23 @@ def regenerate(session: ChatSession, _: str) -> None:
     session.hear(again(_current(session), REGENERATE))
 
 
+def edit(session: ChatSession, rest: str) -> None:
+    """Say TEXT in the place of what you said before; N is 1 for the last. Alone it lists them."""
+    page = session.attempt(history.own_page(session.connection, _current(session)))
+    if page is None:
+        return
+    own = [each for each in page["messages"] if each["role"] == "user"]
+    number, _, text = rest.partition(" ")
+    if not rest:
+        session.screen.print(history.own_text(own))
+        return
+    if not number.isdecimal() or not 1 <= int(number) <= len(own):
+        raise UsageInvalid(reason=f"'{number}' is none of them.", fix="/edit lists them.")
+    if not text.strip():
+        raise UsageInvalid(reason="What is to be said there?", fix=f"/edit {number} TEXT")
+    session.say(text.strip(), edits=own[int(number) - 1]["id"])
+
+
 def stop(session: ChatSession, _: str) -> None:
     """Stop an answer that is being given elsewhere; here, Ctrl-C does."""
     path = conversation_path(_current(session), "/stop")
@@ -146,6 +163,7 @@ COMMANDS: Final[dict[str, tuple[str, Run]]] = {
     "/answer": ("/answer", answer),
     "/retry": ("/retry", retry),
     "/regenerate": ("/regenerate", regenerate),
+    "/edit": ("/edit [N TEXT]", edit),
     "/stop": ("/stop", stop),
     "/export": ("/export [FILE]", export),
     "/rename": ("/rename TITLE", rename),

@@ -78,6 +78,13 @@ class ChatConnection:
             yield AnswerStream(answer)
 
     @asynccontextmanager
+    async def follow(self, conversation: str) -> AsyncIterator["AnswerStream"]:
+        """The last answer of a conversation as it comes, which was asked for before."""
+        path = conversation_path(conversation, "/answer")
+        async with self._sending("GET", path, bounds=ANSWERING) as answer:
+            yield AnswerStream(answer)
+
+    @asynccontextmanager
     async def _sending(
         self,
         method: str,

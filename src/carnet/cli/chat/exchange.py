@@ -18,7 +18,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from carnet.cli.chat.answer import AnswerPiece, ShownAnswer
-from carnet.cli.chat.connection import LOST, ChatConnection, conversation_path
+from carnet.cli.chat.connection import LOST, AnswerStream, ChatConnection, conversation_path
 from carnet.cli.failures import GATEWAY_TROUBLE, GatewayError
 from carnet.errors import BY_CODE, Cancelled, ConversationBusy, OutcomeUnknown, ProviderUnavailable
 from carnet.ports.world.http_client import NotSent
@@ -63,10 +63,13 @@ class AnswerLeft(Exception):
     """Somebody left an answer before its end."""
 
 
-def new_message(text: str, conversation: str | None, agent: str | None) -> Sending:
-    """Something to be said."""
+def new_message(
+    text: str, conversation: str | None, agent: str | None, edits: str | None = None
+) -> Sending:
+    """Something to be said; `edits` is the id of what it stands in the place of."""
     content = {"content": text, "client_message_id": f"chat-{SystemIds().uuid()}"}
-    return Sending(content=content | ({"agent": agent} if agent else {}), conversation=conversation)
+    more = {name: value for name, value in (("agent", agent), ("edits", edits)) if value}
+    return Sending(content=content | more, conversation=conversation)
 
 
 def again(conversation: str, how: str) -> Sending:
@@ -106,7 +109,7 @@ class AnswerReading:
                 answer.was_lost = True
                 await asyncio.sleep(pause)
                 if not sending.is_repeatable:
-                    await self._watch(answer)
+                    await self._follow(answer)
                     return
 
     def _was_cut_off(self, answer: ShownAnswer) -> bool:
@@ -120,10 +123,7 @@ class AnswerReading:
         place = sending.conversation or answer.conversation
         try:
             async with self._connection.stream(sending.path, sending.content, place) as stream:
-                answer.conversation, answer.message = stream.conversation, stream.message
-                async for event, data in stream.frames():
-                    for piece in answer.take(event, data):
-                        self._tell(piece)
+                await self._show(stream, answer)
         except LOST as error:
             return None if answer.has_ended else error
         except GatewayError as error:
@@ -138,12 +138,29 @@ class AnswerReading:
             return None
         return ProviderUnavailable("an answer ended without its last event")
 
-    async def watch(self, answer: ShownAnswer) -> None:
-        """Wait until an answer that is given elsewhere is written down; it is read then."""
+    async def _show(self, stream: AnswerStream, answer: ShownAnswer) -> None:
+        answer.conversation, answer.message = stream.conversation, stream.message
+        async for event, data in stream.frames():
+            for piece in answer.take(event, data):
+                self._tell(piece)
+
+    async def follow(self, answer: ShownAnswer) -> None:
+        """Read an answer as it comes that was asked for before, or elsewhere."""
         with self._stoppable(answer):
+            await self._follow(answer)
+
+    async def _follow(self, answer: ShownAnswer) -> None:
+        answer.read_again()
+        try:
+            async with self._connection.follow(answer.conversation or "") as stream:
+                await self._show(stream, answer)
+        except (GatewayError, *LOST):  # it was asked for with another token, or is about to begin
+            pass
+        if not answer.has_ended:
             await self._watch(answer)
 
     async def _watch(self, answer: ShownAnswer) -> None:
+        """Wait until an answer that is given elsewhere is written down; it is read then."""
         path = conversation_path(answer.conversation or "", SOME)
         while True:
             page = await self._connection.ask("GET", path)

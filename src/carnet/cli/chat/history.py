@@ -1,6 +1,6 @@
 """Earlier conversations: listed, found by the beginning of an id, and shown."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -9,7 +9,7 @@ from carnet.cli.chat.connection import ChatConnection, conversation_path
 from carnet.cli.chat.exchange import events_of
 from carnet.cli.chat.screen import Screen
 from carnet.cli.failures import GatewayError
-from carnet.cli.invocation import find_begun, table
+from carnet.cli.invocation import find_begun, table, visible
 from carnet.cli.times import short
 from carnet.errors import ConversationNotFound, UsageInvalid
 
@@ -17,6 +17,8 @@ BEGINS: Final = "cnv_"  # how ids of conversations begin
 LISTED: Final = 20
 LOOKED_AT: Final = 200  # of the newest, for one that begins so
 SHOWN: Final = 10  # messages of a conversation that is opened
+EDITABLE: Final = 50  # messages, of both
+SHOWN_CHARACTERS: Final = 70  # of each of them
 YOU: Final = "you> "
 
 Page = dict[str, Any]
@@ -66,6 +68,19 @@ async def newest_page(connection: ChatConnection) -> Page:
             reason="There is no conversation to continue.", fix="Begin one with 'carnet chat'."
         )
     return await _read(connection, newest[0]["id"])
+
+
+async def own_page(connection: ChatConnection, id: str) -> Page:
+    """The newest messages of a conversation, for one of them to be said anew."""
+    return await connection.ask("GET", conversation_path(id, f"?limit={EDITABLE}"))
+
+
+def own_text(own: Sequence[Page]) -> str:
+    """What she has said, the last first, each by its number."""
+    lines = [
+        f"{n:>3}  {visible(each['content'])[:SHOWN_CHARACTERS]}" for n, each in enumerate(own, 1)
+    ]
+    return "\n".join([*lines, "/edit N TEXT says TEXT in the place of one."])
 
 
 async def _read(connection: ChatConnection, id: str) -> Page:

@@ -92,11 +92,11 @@ class ChatSession:
 
     # ------------------------------------------------------------------ answers
 
-    def say(self, text: str) -> None:
-        """Say something, and show what is answered."""
+    def say(self, text: str, edits: str | None = None) -> None:
+        """Say something, in the place of `edits` if it is given; and show what is answered."""
         # Whom the gateway asks from then on is who was asked last.
         agent, self.agent = self.agent, None
-        self.hear(new_message(text, self.conversation, agent))
+        self.hear(new_message(text, self.conversation, agent, edits))
         if self.conversation is None:
             self.agent = agent
 
@@ -114,9 +114,9 @@ class ChatSession:
         return True
 
     def watch(self) -> None:
-        """Show an answer that is given elsewhere, when it has ended."""
+        """Show an answer that is given elsewhere."""
         self._answer.conversation = self.conversation
-        self._follow(lambda reading: reading.watch(self._answer))
+        self._follow(lambda reading: reading.follow(self._answer))
 
     def _follow(self, work: Any) -> None:
         while True:
@@ -130,7 +130,7 @@ class ChatSession:
         """Read on after an answer to a question."""
         if self._sending is not None and self._sending.is_repeatable:
             return reading.read(self._sending, self._answer)
-        return reading.watch(self._answer)
+        return reading.follow(self._answer)
 
     def _read_answer(self, work: Any) -> bool:
         """Whether an answer was read to its end."""

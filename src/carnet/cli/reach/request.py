@@ -63,6 +63,11 @@ class CallOptions(Struct, kw_only=True):
         return self.address.startswith(("http://", "https://"))
 
     @property
+    def is_a2a(self) -> bool:
+        """Whether it is for an agent that speaks A2A, at a URL."""
+        return self.is_url and self.dialect == "a2a"
+
+    @property
     def is_signed(self) -> bool:
         """Whether the call leaves from here, signed."""
         if self.is_url:
@@ -92,7 +97,7 @@ async def compose(
 
 def describe(request: Outbound) -> dict[str, Any]:
     """A request as it would be sent, its secrets as ***."""
-    hidden = dict.fromkeys(request.secrets, "Bearer ***")
+    hidden = {name: "Bearer ***" if name == "authorization" else "***" for name in request.secrets}
     return {
         "method": request.method,
         "url": request.url,
@@ -122,12 +127,12 @@ def check(asked: CallOptions) -> None:
     if asked.is_url and asked.dialect is None:
         raise UsageInvalid(
             reason="A URL does not say what is spoken there.",
-            fix="Add --dialect openai or --dialect samvad.",
+            fix="Add --dialect openai, --dialect samvad or --dialect a2a.",
         )
-    if asked.skill is not None and asked.is_url and not asked.is_signed:
+    if asked.skill is not None and asked.is_url and not (asked.is_signed or asked.is_a2a):
         raise UsageInvalid(
             reason="An OpenAI-compatible endpoint has no skills.",
-            fix="Give a text, or use --dialect samvad.",
+            fix="Give a text, or use --dialect samvad or --dialect a2a.",
         )
     if asked.key and not asked.is_signed:
         raise UsageInvalid(
@@ -145,6 +150,11 @@ def _check_task(asked: CallOptions) -> None:
         )
     if asked.no_wait and not asked.task:
         raise UsageInvalid(reason="--no-wait is for tasks.", fix="Add --task.")
+    if asked.goes_signed and asked.is_a2a:
+        raise UsageInvalid(
+            reason="An A2A agent decides itself what is a task, and knows no delegations of ours.",
+            fix="Leave out --task and --delegate: its task is followed to its end.",
+        )
     if asked.goes_signed and asked.is_url and not asked.is_signed:
         raise UsageInvalid(
             reason="An OpenAI-compatible endpoint knows neither tasks nor delegations.",

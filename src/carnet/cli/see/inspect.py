@@ -1,5 +1,10 @@
-"""`carnet agents inspect`: what an agent says about itself, here or elsewhere."""
+"""`carnet agents inspect`: what an agent says about itself, here or elsewhere.
 
+An agent may have a SAMVAD card, an A2A card, or both. Without a choice the first that can be read
+is shown.
+"""
+
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +18,7 @@ from carnet.cli.invocation import (
     visible,
     wait,
 )
+from carnet.cli.see.cards.a2a import CARD_PATH, card_place, inspect_card, page_text
 
 if TYPE_CHECKING:
     from carnet.ports.world.http_client import HttpClient
@@ -25,33 +31,56 @@ LAST_MOMENT = 253_402_300_799_000_000  # of the last year that a date can name
 
 @click.command("inspect", cls=Command)
 @click.argument("address", metavar="ADDRESS")
+@click.option(
+    "--dialect",
+    type=click.Choice(["samvad", "a2a"]),
+    help="Which card, where there are both; by default SAMVAD's.",
+)
 @pass_invocation
-def inspect(invocation: Invocation, address: str) -> None:
-    """Show the card of an agent: who it is, its skills and its keys.
+def inspect(invocation: Invocation, address: str, dialect: str | None) -> None:
+    """Show the card of an agent: who it is, its skills, its keys or what its signature is worth.
 
-    ADDRESS is the name of an agent here, agent://domain, @name@domain, or the URL where it is. A
-    peer of ours is asked where we know it to be, our own gateway where it runs.
+    ADDRESS is the name of an agent here, agent://domain, @name@domain, or the URL where it is or
+    of its card. A peer of ours is asked where we know it to be, our own gateway where it runs.
     """
-    page = wait(_inspect(invocation, address))
-    invocation.result(page, lambda: visible(_text(page)))
+    page = wait(_inspect(invocation, address, dialect))
+    text = page_text if page.get("protocol") == "a2a" else _text
+    invocation.result(page, lambda: visible(text(page)))
 
 
-async def _inspect(invocation: Invocation, address: str) -> dict[str, Any]:
+async def _inspect(invocation: Invocation, address: str, dialect: str | None) -> dict[str, Any]:
     from carnet.cli.reach.gateway import open_http, unreadable
     from carnet.errors import PeerAgentNotFound, PeerUnreachable
+    from carnet.runtime.peers.cards import NotPublished
+
+    place = card_place(address)
+    base, path = place or (address, CARD_PATH)
+    async with open_http() as http:
+        recipient = await _recipient(invocation, base, http)
+        try:
+            if dialect == "samvad" or (place is None and dialect is None):
+                return await _samvad(http, recipient)
+            return await inspect_card(invocation, http, recipient.site, path)
+        except NotPublished as error:
+            missing = PeerAgentNotFound(f"there is no card at {recipient.site.url}{path}")
+            raise unreadable(missing) from error
+        except (PeerUnreachable, PeerAgentNotFound) as error:
+            if dialect is None and place is None:
+                with suppress(NotPublished, PeerUnreachable):
+                    return await inspect_card(invocation, http, recipient.site, CARD_PATH)
+            raise unreadable(error) from error
+
+
+async def _samvad(http: "HttpClient", recipient: "Recipient") -> dict[str, Any]:
     from carnet.runtime.peers.cards import Cards
     from carnet.runtime.system import SystemClock
 
-    async with open_http() as http:
-        recipient = await _recipient(invocation, address, http)
-        cards = Cards(http, SystemClock())
-        try:
-            card = await cards.card(recipient.site)
-            carnet = await cards.carnet(recipient.home)
-        except (PeerUnreachable, PeerAgentNotFound) as error:
-            raise unreadable(error) from error
-        finally:
-            await cards.close()
+    cards = Cards(http, SystemClock())
+    try:
+        card = await cards.card(recipient.site)
+        carnet = await cards.carnet(recipient.home)
+    finally:
+        await cards.close()
     return _page(recipient.site.url, card, carnet)
 
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import click
 
-from carnet.cli.invocation import Group, Invocation, pass_invocation, table
-from carnet.cli.triggers.words import AS, ask, confirm_text, do, path_of, recent_lines, shown_lines
+from carnet.cli.invocation import Group, Invocation, pass_invocation
+from carnet.cli.triggers.words import AS, Wording, act, add_commands, ask
 
 SCHEMES = ("standard", "github", "stripe", "slack", "url")
-PATH = "/hooks"
 
 _SECRET = click.option(
     "--secret-file", metavar="FILE", help="The secret that the sender has made; else we make one."
@@ -41,7 +40,7 @@ def add(invocation: Invocation, /, name: str, token: str | None, **asked: Any) -
     secret = _read_secret(asked.pop("secret_file"))
     given = {"name": name, "secret": secret, **asked}
     sent = {key: value for key, value in given.items() if value is not None}
-    page = ask(invocation, token, "POST", PATH, sent)
+    page = ask(invocation, token, "POST", "/hooks", sent)
     invocation.result(page, lambda: invocation.spell(_secret_text(page)))
 
 
@@ -68,62 +67,20 @@ def _read_secret(file: str | None) -> str | None:
         ) from None
 
 
-@hooks.command("list")
-@AS
-@pass_invocation
-def list_hooks(invocation: Invocation, token: str | None) -> None:
-    """List your hooks."""
-    page = ask(invocation, token, "GET", PATH)
-    invocation.result(page, lambda: invocation.spell(_list_text(page)), page["hooks"])
-
-
-def _list_text(page: dict[str, Any]) -> str:
-    if not page["hooks"]:
-        return "None. Make one: carnet hooks add NAME --agent AGENT"
-    names = ("name", "agent", "scheme", "state", "address")
-    rows = [[each[name] for name in names] for each in page["hooks"]]
-    return table(rows, [name.upper() for name in names])
-
-
-@hooks.command()
-@click.argument("name")
-@AS
-@pass_invocation
-def show(invocation: Invocation, name: str, token: str | None) -> None:
-    """Show a hook: its address, and what became of the last events."""
-    page = ask(invocation, token, "GET", path_of(PATH, name))
-    names = ("agent", "scheme", "address", "state", "template")
-    invocation.result(page, lambda: "\n".join([*shown_lines(page, names), *recent_lines(page)]))
-
-
-@hooks.command()
-@click.argument("name")
-@AS
-@pass_invocation
-def pause(invocation: Invocation, name: str, token: str | None) -> None:
-    """Let a hook take nothing until it is resumed; who sends to it is told so."""
-    do(
-        invocation,
-        token,
-        path_of(PATH, name),
-        "pause",
-        f"{name} takes nothing. carnet hooks resume {name}",
-    )
-
-
-@hooks.command()
-@click.argument("name")
-@AS
-@pass_invocation
-def resume(invocation: Invocation, name: str, token: str | None) -> None:
-    """Let a hook go on."""
-    do(
-        invocation,
-        token,
-        path_of(PATH, name),
-        "resume",
-        f"{name} goes on. carnet hooks show {name}",
-    )
+SHOWN = Wording(
+    noun="hook",
+    columns=("name", "agent", "scheme", "state", "address"),
+    lines=("agent", "scheme", "address", "state", "template"),
+    make="NAME --agent AGENT",
+    rests="takes nothing",
+    helps={
+        "show": "Show a hook: its address, and what became of the last events.",
+        "pause": "Let a hook take nothing until it is resumed; who sends to it is told so.",
+        "resume": "Let a hook go on, with your token.",
+        "delete": "Delete a hook; the conversations that it began stay.",
+    },
+)
+add_commands(hooks, SHOWN)
 
 
 @hooks.command()
@@ -143,8 +100,8 @@ def fire(invocation: Invocation, name: str, body: str, token: str | None) -> Non
         raise UsageInvalid(
             reason="--body is no JSON object.", fix="Quote it for the shell: --body '{\"id\": 1}'"
         )
-    page = ask(invocation, token, "POST", f"{path_of(PATH, name)}/fire", event)
-    confirm_text(invocation, page, f"{name} begins now. carnet hooks show {name}")
+    text = f"{name} begins now. carnet hooks show {name}"
+    act(invocation, token, f"{SHOWN.path(name)}/fire", text, event)
 
 
 @hooks.command()
@@ -164,14 +121,5 @@ def rotate(
     """Give a hook another secret, and show it once."""
     secret = _read_secret(secret_file)
     asked = {"hours": hours, **({} if secret is None else {"secret": secret})}
-    page = ask(invocation, token, "POST", f"{path_of(PATH, name)}/rotate", asked)
+    page = ask(invocation, token, "POST", f"{SHOWN.path(name)}/rotate", asked)
     invocation.result(page, lambda: invocation.spell(_secret_text(page)))
-
-
-@hooks.command()
-@click.argument("name")
-@AS
-@pass_invocation
-def delete(invocation: Invocation, name: str, token: str | None) -> None:
-    """Delete a hook; the conversations that it began stay."""
-    do(invocation, token, path_of(PATH, name), "delete", f"{name} is deleted.")

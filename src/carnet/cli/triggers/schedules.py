@@ -4,11 +4,10 @@ from typing import Any
 
 import click
 
-from carnet.cli.invocation import Group, Invocation, pass_invocation, table
-from carnet.cli.triggers.words import AS, ask, do, path_of, recent_lines, shown_lines
+from carnet.cli.invocation import Group, Invocation, pass_invocation
+from carnet.cli.triggers.words import AS, Wording, act, add_commands, ask
 
 MISSED = ("skip", "last", "all")
-PATH = "/schedules"
 
 
 @click.group(cls=Group)
@@ -36,72 +35,30 @@ def add(invocation: Invocation, /, name: str, token: str | None, **asked: Any) -
     minute hour day-of-month month day-of-week: '30 7 * * mon-fri'. Or @hourly, @daily, @weekly,
     @monthly, @yearly.
     """
-    page = ask(invocation, token, "POST", PATH, {"name": name, **asked})
+    page = ask(invocation, token, "POST", "/schedules", {"name": name, **asked})
     text = f"{name} is due next at {page['next']}. See it: carnet schedules show {name}"
     invocation.result(page, lambda: invocation.spell(text))
 
 
-@schedules.command("list")
-@AS
-@pass_invocation
-def list_schedules(invocation: Invocation, token: str | None) -> None:
-    """List your schedules."""
-    page = ask(invocation, token, "GET", PATH)
-    invocation.result(page, lambda: invocation.spell(_list_text(page)), page["schedules"])
+def _ticks(page: dict[str, Any]) -> list[str]:
+    return [f"  {'due':<10}{tick}" for tick in page["coming"]]
 
 
-def _list_text(page: dict[str, Any]) -> str:
-    if not page["schedules"]:
-        return "None. Make one: carnet schedules add NAME --agent A --cron @daily --message TEXT"
-    names = ("name", "agent", "cron", "zone", "missed", "state")
-    rows = [[*(each[name] for name in names), each["next"] or "-"] for each in page["schedules"]]
-    return table(rows, [*(name.upper() for name in names), "NEXT"])
-
-
-@schedules.command()
-@click.argument("name")
-@AS
-@pass_invocation
-def show(invocation: Invocation, name: str, token: str | None) -> None:
-    """Show a schedule: its next runs, and what became of the last ones."""
-    page = ask(invocation, token, "GET", path_of(PATH, name))
-    invocation.result(page, lambda: _text(page))
-
-
-def _text(page: dict[str, Any]) -> str:
-    lines = shown_lines(page, ("agent", "cron", "zone", "missed", "state", "message"))
-    lines += [f"  {'due':<10}{tick}" for tick in page["coming"]]
-    return "\n".join([*lines, *recent_lines(page)])
-
-
-@schedules.command()
-@click.argument("name")
-@AS
-@pass_invocation
-def pause(invocation: Invocation, name: str, token: str | None) -> None:
-    """Let a schedule rest until it is resumed."""
-    do(
-        invocation,
-        token,
-        path_of(PATH, name),
-        "pause",
-        f"{name} rests. carnet schedules resume {name}",
-    )
-
-
-@schedules.command()
-@click.argument("name")
-@AS
-@pass_invocation
-def resume(invocation: Invocation, name: str, token: str | None) -> None:
-    """Let a schedule go on; what it missed meanwhile is not made up for."""
-    do(
-        invocation,
-        token,
-        path_of(PATH, name),
-        "resume",
-        f"{name} goes on. carnet schedules show {name}",
-    )
+SHOWN = Wording(
+    noun="schedule",
+    columns=("name", "agent", "cron", "zone", "missed", "state", "next"),
+    lines=("agent", "cron", "zone", "missed", "state", "message"),
+    make="NAME --agent A --cron @daily --message TEXT",
+    rests="rests",
+    helps={
+        "show": "Show a schedule: its next runs, and what became of the last ones.",
+        "pause": "Let a schedule rest until it is resumed.",
+        "resume": "Let a schedule go on with your token; what it missed is not made up for.",
+        "delete": "Delete a schedule; the conversations that it began stay.",
+    },
+    more=_ticks,
+)
+add_commands(schedules, SHOWN)
 
 
 @schedules.command()
@@ -110,19 +67,5 @@ def resume(invocation: Invocation, name: str, token: str | None) -> None:
 @pass_invocation
 def fire(invocation: Invocation, name: str, token: str | None) -> None:
     """Have a schedule begin now, beside its times."""
-    do(
-        invocation,
-        token,
-        path_of(PATH, name),
-        "fire",
-        f"{name} begins now. carnet schedules show {name}",
-    )
-
-
-@schedules.command()
-@click.argument("name")
-@AS
-@pass_invocation
-def delete(invocation: Invocation, name: str, token: str | None) -> None:
-    """Delete a schedule; the conversations that it began stay."""
-    do(invocation, token, path_of(PATH, name), "delete", f"{name} is deleted.")
+    text = f"{name} begins now. carnet schedules show {name}"
+    act(invocation, token, f"{SHOWN.path(name)}/fire", text)

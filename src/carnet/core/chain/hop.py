@@ -40,14 +40,22 @@ def outcome_of(turn: Turn) -> Outcome:
     return "unknown"
 
 
-def chosen(turns: Sequence[Turn], ids: Collection[str] | None) -> list[Turn]:
-    """Those of these turns, oldest first, that have one of the ids, and what they called here."""
+def chosen(
+    turns: Sequence[Turn], ids: Collection[str] | None, only: Turn | None = None
+) -> list[Turn]:
+    """Those of these turns, oldest first, that have one of the ids, and what they called here.
+
+    Several may have the same id (R6): `only` is the one that is meant, and what its payer pays.
+    """
     if ids is None:
         return list(turns)
     found: list[Turn] = []
     above: set[str | None] = set()
     for turn in turns:
-        if turn.turn in ids or (turn.actor.startswith(IN_PROCESS) and turn.parent_turn in above):
+        if only is not None and turn.payer != only.payer:
+            continue
+        is_named = turn.turn in ids if only is None else turn.n == only.n
+        if is_named or (turn.actor.startswith(IN_PROCESS) and turn.parent_turn in above):
             found.append(turn)
             above.add(turn.turn)
     return found

@@ -23,6 +23,8 @@ ANONYMOUS = "anon"
 SCOPE_BYTES = 8
 KEY_DIGITS = 32
 
+_KEYED = re.compile(rf"idem_[0-9a-f]{{{KEY_DIGITS}}}\.t0", re.ASCII)
+
 
 @lru_cache(maxsize=1024)
 def slug(speaker: str) -> str:
@@ -45,6 +47,11 @@ def scoped_turn_id(run: str, parent_key: bytes, index: int, speaker: str) -> str
 def key_id(actor: str, key: str) -> str:
     """The id of what a caller names with a key: its run, if it names none."""
     return f"idem_{hmac.digest(actor.encode(), key.encode(), 'sha256').hex()[:KEY_DIGITS]}"
+
+
+def is_keyed(turn: str) -> bool:
+    """Whether a turn was named with a key of its caller."""
+    return _KEYED.fullmatch(turn) is not None
 
 
 def is_unscoped(run: str, turn: str) -> bool:

@@ -186,9 +186,14 @@ RECORDED = "carnet.recorded"  # an Extension before an answer: it is read from a
 UNKNOWN_COST = "carnet.unknown_cost"  # an Extension: somebody charged and did not say how much
 RESULT = "carnet.result"  # an Extension: what a skill gave as its result, a JSON object
 RECEIPT = "carnet.receipt"  # an Extension: what we signed about the answer, as it leaves
+STATEMENT = "carnet.statement"  # an Extension: the same in a form of others, for who asked for it
 RELAYED = "carnet.relayed"  # an Extension: what follows is said by somebody who was mentioned
 CONTEXT_WINDOW = "carnet.context_window"  # an Extension: how much a model can still read
 ECHO = "carnet.echo"  # an Extension: an answer as the provider of its model wants it back
+FILE = "carnet.file"  # an Extension: bytes, or a link to them, that belong to the answer
+MESSAGE = (
+    "carnet.message"  # an Extension: the answer is a word in passing, and no work that is kept
+)
 OUTBOUND_CALL = "carnet.leg"  # an Extension: a call to another organisation
 
 
@@ -341,3 +346,10 @@ class Message(Struct, frozen=True):
         return not (self.tool_calls or self.tool_call_id) and all(
             isinstance(part, str) for part in self.parts
         )
+
+
+def file_event(part: File | Link) -> Extension:
+    """What says in an answer that a file, or a link to one, belongs to it."""
+    content = {"raw": part.content} if isinstance(part, File) else {"url": part.url}
+    more = {"filename": part.name, "mediaType": part.media_type}
+    return Extension(FILE, content | {name: value for name, value in more.items() if value})

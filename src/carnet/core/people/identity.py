@@ -34,6 +34,8 @@ class Skill(Struct, frozen=True, kw_only=True):
     modes: tuple[Mode, ...] = ("sync", "async", "stream")
     trust: Trust | None = None  # None: what the agent asks for
     allowed_peers: tuple[str, ...] | None = None  # identities; None: everybody we list as a peer
+    tags: tuple[str, ...] = ()  # words that it is found by
+    examples: tuple[str, ...] = ()  # of what it can be asked
 
 
 class Result(Struct, frozen=True):
@@ -157,6 +159,7 @@ class Caller(Struct, frozen=True, kw_only=True):
     context: Context | None = None  # what it says of itself beside that; no right follows from it
     token: str | None = None  # the number of the token that was shown: when it ends, so does this
     person: int | None = None  # whose token it is: when she ends, so does this
+    session: int | None = None  # that stands for the token: when it ends, what it reads ends
     origin: Actor | None = None  # of a call made in process: who made the first of its chain here
 
     @property
@@ -252,6 +255,7 @@ class Token(Struct, frozen=True, kw_only=True):
     person: int | None = None  # whose it is; else a peer's, or a service of its own
     holder: str | None = None  # her name
     payer: str | None = None  # the account it bills; None: that of its name
+    session: int | None = None  # that stands for it, where it is shown by one
     taken_back: tuple[str, ...] = ()  # permissions that an update took, since they meant nothing
 
     @property

@@ -6,64 +6,66 @@ Law 2. Somebody approves each one that is made or deleted: a model does not wake
 Law 3. A model is shown no secret. Whoever needs one has a new one made.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from carnet.core.messages.parameters import Tool
 from carnet.errors import CarnetError
-from carnet.ports.engine.tools import LoopTool, ToolFailed, ToolUse, TurnTriggers
+from carnet.ports.engine.tools import (
+    LoopTool,
+    ToolFailed,
+    ToolUse,
+    TurnOwned,
+    TurnTriggers,
+    UseTool,
+)
 
 PERMISSION: Final = "triggers"
-NEXT_STEP: Final = "Its owner has its secret made: carnet hooks rotate {name}"
 _OURS: Final = 500  # statuses from here on are no mistake of the model
 
 _NAME: Final = {"type": "string", "description": "1 to 63 of a-z, 0-9 and '-'."}
 _AGENT: Final = {"type": "string", "description": "The agent that is told, by its name."}
 
 
-async def add_schedule(use: ToolUse, /) -> object:
-    """Make a schedule."""
-    return await _done(_triggers(use).add_schedule(use.arguments))
+Find = Callable[[TurnTriggers], TurnOwned]  # schedules, or hooks
 
 
-async def list_schedules(use: ToolUse, /) -> object:
-    """All of hers."""
-    return await _done(_triggers(use).list_schedules())
+def _add(find: Find) -> UseTool:
+    async def add(use: ToolUse, /) -> object:
+        return await _done(find(_triggers(use)).add(use.arguments))
+
+    return add
 
 
-async def delete_schedule(use: ToolUse, /) -> object:
-    """Forget one of hers."""
-    return await _done(_triggers(use).delete_schedule(_name(use)))
+def _list(find: Find) -> UseTool:
+    async def list(use: ToolUse, /) -> object:
+        return await _done(find(_triggers(use)).list())
+
+    return list
 
 
-async def add_hook(use: ToolUse, /) -> object:
-    """Make a hook."""
-    if "secret" in use.arguments:
-        raise ToolFailed("A secret is not given here: its owner gives it, or has one made.")
-    page = dict(await _done(_triggers(use).add_hook(use.arguments)))
-    secret = str(page.pop("secret"))
-    page["address"] = str(page["address"]).replace(secret, "SECRET")
-    return {**page, "hint": NEXT_STEP.format(name=page["name"])}
+def _delete(find: Find) -> UseTool:
+    async def delete(use: ToolUse, /) -> object:
+        return await _done(find(_triggers(use)).delete(_name(use)))
+
+    return delete
 
 
-async def list_hooks(use: ToolUse, /) -> object:
-    """All of hers."""
-    return await _done(_triggers(use).list_hooks())
+def _schedules(triggers: TurnTriggers) -> TurnOwned:
+    return triggers.schedules
 
 
-async def delete_hook(use: ToolUse, /) -> object:
-    """Forget one of hers."""
-    return await _done(_triggers(use).delete_hook(_name(use)))
+def _hooks(triggers: TurnTriggers) -> TurnOwned:
+    return triggers.hooks
 
 
-async def _done(asked: Any) -> Mapping[str, Any]:
+async def _done(asked: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any]:
     try:
-        page: Mapping[str, Any] = await asked
+        return await asked
     except CarnetError as error:
         if error.status >= _OURS:
             raise
         raise ToolFailed(f"{error.safe_text} {error.next_step}") from None
-    return page
 
 
 def _triggers(use: ToolUse) -> TurnTriggers:
@@ -120,24 +122,24 @@ TRIGGER_TOOLS: Final[dict[str, LoopTool]] = {
                 "Have an agent told something at set times, from now on.",
                 _object(_SCHEDULE, "name", "agent", "cron", "message"),
             ),
-            add_schedule,
+            _add(_schedules),
             writes=True,
         ),
         _tool(
             Tool("list_schedules", "The schedules there are, and when each is due next."),
-            list_schedules,
+            _list(_schedules),
         ),
-        _tool(Tool("delete_schedule", "End a schedule.", _ONE), delete_schedule, writes=True),
+        _tool(Tool("delete_schedule", "End a schedule.", _ONE), _delete(_schedules), writes=True),
         _tool(
             Tool(
                 "add_hook",
                 "Make an address at which another program tells an agent something.",
                 _object(_HOOK, "name", "agent"),
             ),
-            add_hook,
+            _add(_hooks),
             writes=True,
         ),
-        _tool(Tool("list_hooks", "The hooks there are."), list_hooks),
-        _tool(Tool("delete_hook", "End a hook.", _ONE), delete_hook, writes=True),
+        _tool(Tool("list_hooks", "The hooks there are."), _list(_hooks)),
+        _tool(Tool("delete_hook", "End a hook.", _ONE), _delete(_hooks), writes=True),
     )
 }

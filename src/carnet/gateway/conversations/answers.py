@@ -3,13 +3,19 @@
 Law 1. An answer is written down before its client is told of its end.
 Law 2. A client that leaves loses nothing: what was said until its turn ends is written down by
        whoever sees the end first, this process or another one on the same store.
-Law 3. Who died while an answer was given holds its conversation up for some seconds at the most.
+Law 3. What waits is looked at together: it costs the same whosever it is, and a bounded part of it
+       at a time.
+Law 4. Of an answer that ends, fails or waits while nobody reads it here its owner is told, in the
+       transaction that writes it down: not of one that she stops, and not of what a hook or a
+       schedule has begun, which tell of that.
+Law 5. Who died while an answer was given holds its conversation up for some seconds at the most.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
-from contextlib import aclosing
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from typing import Final
 
 from carnet.core.call import Call, Thread
@@ -20,25 +26,31 @@ from carnet.core.messages.events import (
     is_terminal,
     read_in_pieces,
 )
+from carnet.core.people.identity import person_of
 from carnet.errors import CarnetError, Internal
 from carnet.gateway.conversations.resolutions import Resolutions
 from carnet.gateway.conversations.transcript import MOST_BYTES, has_ended, settled_by
 from carnet.gateway.runs import Watching
 from carnet.ports.calls.agent import Journal
 from carnet.ports.calls.conversations import (
+    AnswerEnd,
+    AnswerNotices,
     Conversations,
     KeptConversation,
     KeptMessage,
     OpenAnswer,
+    Settled,
 )
 from carnet.ports.calls.turns import Turns
 from carnet.ports.world.clock import Clock
+from carnet.ports.world.outbox import Delivery
 
 LOOK_SECONDS: Final = 1.0  # how late the end of a turn is seen that nobody here tells of
 KEEP_SECONDS: Final = 2.0  # between two looks for what others have left
 BEGIN_SECONDS: Final = 3.0  # that an answer may take to become a turn
 END_SECONDS: Final = 5.0  # that whoever shows an answer may take to write it down
 AT_A_TIME: Final = 200
+MOST_WAITING: Final = 5_000  # answers that wait, of everybody, which one look goes through
 SECOND: Final = 1_000_000
 
 _log = logging.getLogger("carnet.gateway")
@@ -53,13 +65,18 @@ class Answers:
         turns: Turns,
         watch: Callable[[str], Watching],
         clock: Clock,
+        notices: AnswerNotices = lambda _: (),
     ) -> None:
-        """`watch` tells when something of a run was recorded."""
+        """`watch` tells when something of a run was recorded; `notices` tell owners."""
+        self._notices = notices
+        self.on_notice: Callable[[], None] = lambda: None  # is told when there are some
+        self._reading: Counter[str] = Counter()  # how many read an answer here, by its id
         self._conversations = conversations
         self._turns = turns
         self._watch = watch
         self._clock = clock
         self._following: dict[str, asyncio.Task[None]] = {}  # by the id of the answer
+        self._waited = 0  # how far those that wait were looked at
         self._keeping: asyncio.Task[None] | None = None
         self.is_stopping = False  # who is held at a question is let go
 
@@ -85,8 +102,45 @@ class Answers:
         settled = settled_by(
             turn, await self._events(turn), is_seen=is_seen, now=self._clock.wall_us()
         )
-        await self._conversations.settle(owner, answer.id, settled)
+        is_read = is_seen or self._reading[answer.id] > 0
+        notices = () if is_read else await self._telling(owner, answer, turn, settled)
+        await self._conversations.settle(owner, answer.id, settled, notices)
+        if notices:
+            self.on_notice()
         return True
+
+    @contextmanager
+    def read(self, answer: KeptMessage) -> Iterator[None]:
+        """Note that somebody reads an answer, for the time of a context."""
+        self._reading[answer.id] += 1
+        try:
+            yield
+        finally:
+            self._reading[answer.id] -= 1
+            if not self._reading[answer.id]:
+                del self._reading[answer.id]
+
+    async def _telling(
+        self, owner: str, answer: KeptMessage, turn: Turn, settled: Settled
+    ) -> Sequence[Delivery]:
+        """What tells a person of an answer that nobody has read."""
+        person = person_of(owner)
+        if person is None:
+            return ()
+        place = await self._conversations.place_of(owner, answer)
+        if place is None or place.is_triggered:
+            return ()
+        return self._notices(
+            AnswerEnd(
+                person=person,
+                conversation=place.conversation,
+                message=answer.id,
+                agent=turn.agent,
+                state=turn.state if turn.state in ("done", "waiting") else "failed",
+                code=settled.code,
+                mark=f"{turn.n}.{turn.ended or turn.waits_until}",
+            )
+        )
 
     async def _events(self, turn: Turn) -> list[Event]:
         """What was said in a turn, as far as it is kept, and its end."""
@@ -139,14 +193,19 @@ class Answers:
 
     async def keep(self) -> None:
         """Write down what others have left: those who died, or a call that waited and went on."""
-        for is_given in (True, False):
-            after = 0
-            while found := await self._conversations.open_answers(
-                after=after, limit=AT_A_TIME, is_given=is_given
-            ):
-                after = found[-1].n
-                for each in found:
-                    await self.look(each)
+        after, now = 0, self._clock.wall_us()
+        begun, ended = (now - int(each * SECOND) for each in (BEGIN_SECONDS, END_SECONDS))
+        while found := await self._conversations.given_up(
+            after=after, limit=AT_A_TIME, begun=begun, ended=ended
+        ):
+            after = found[-1].n
+            for each in found:
+                await self.look(each)
+        found, self._waited = await self._conversations.gone_on(
+            after=self._waited, limit=AT_A_TIME, most=MOST_WAITING
+        )
+        for each in found:
+            await self.look(each)
 
     async def look(self, each: OpenAnswer) -> bool:
         """Whether an answer is not being given any more; it is written down then."""

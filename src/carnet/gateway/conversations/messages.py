@@ -11,23 +11,21 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from carnet.core.call import Call, Thread
+from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.events import RELAYED, Done, Event, Extension, Failed, Usage
 from carnet.core.people.identity import Caller, person_of
 from carnet.errors import (
-    BY_CODE,
     CarnetError,
     ConversationBusy,
     ConversationNotFound,
     InvalidRequest,
     MessageNotFound,
-    OutcomeUnknown,
 )
 from carnet.gateway.answer import Answering
 from carnet.gateway.bodies import LARGE_BYTES
 from carnet.gateway.conversations.answers import Answers, thread_of
 from carnet.gateway.conversations.claims import FrontPolicy, ThreadClaims
+from carnet.gateway.conversations.kept_answers import KeptAnswers, named
 from carnet.http.exchange import Exchange, Row, check_json_body, read_authorization, reply_json
 from carnet.ports.calls.agent import Journal
 from carnet.ports.calls.conversations import (
@@ -39,7 +37,7 @@ from carnet.ports.calls.conversations import (
 from carnet.ports.memory.memory import ErasedFile, Memories
 from carnet.wire.dialects.dialect import GatewayFacts
 from carnet.wire.dialects.engine_chat.client_request import SentMessage, read_sent
-from carnet.wire.dialects.engine_chat.client_stream import ClientWriter, thread_fields
+from carnet.wire.dialects.engine_chat.client_stream import ClientWriter
 from carnet.wire.grammar import json
 
 BESIDE_BYTES: Final = 131_072  # of a body, beside what is said: its escapes and its metadata
@@ -87,6 +85,7 @@ class MessageEndpoint:
         self._answers = answers
         self._journal = journal
         self._policy = policy
+        self._kept = KeptAnswers(conversations, answers, policy.currency)
 
     async def send(self, exchange: Exchange, caller: Caller) -> None:
         """POST /message."""
@@ -126,6 +125,22 @@ class MessageEndpoint:
         new = await self._claims.again(conversation, question, answer, caller)
         await self._give(exchange, caller, await self._conversations.begin_answer(new), began)
 
+    async def follow(self, exchange: Exchange, caller: Caller, name: str) -> None:
+        """GET /conversations/{id}/answer: the last answer as a stream, as it is given or kept.
+
+        Nothing is run by it. What was asked for with another token is not read here while it is
+        given, or waits.
+        """
+        began = self._answering.begin()
+        await self._free(await self._find(caller, name))
+        conversation, answer = await self._meant(exchange, caller, name)
+        question = await self._question(conversation, answer)
+        begun = BegunAnswer(conversation, question, answer, is_new=False)
+        if not await self._join(exchange, caller, begun, began):
+            if answer.waits:
+                raise named(ConversationBusy(), begun)
+            await self._tell_again(exchange, caller, begun)
+
     async def regenerate(self, exchange: Exchange, caller: Caller, name: str) -> None:
         """POST /conversations/{id}/regenerate: another answer, beside the one there is."""
         began = self._answering.begin()
@@ -141,8 +156,9 @@ class MessageEndpoint:
         answer, turn = await self._going_on(conversation)
         stopped = 0
         if answer is not None and turn is not None:
-            stopped = await self._journal.cancel([turn.n])
-            await self._answers.settle(caller.owner, answer, is_seen=True)
+            with self._answers.read(answer):
+                stopped = await self._journal.cancel([turn.n])
+                await self._answers.settle(caller.owner, answer, is_seen=True)
         page = {"conversation_id": conversation.id, "stopped": bool(stopped)}
         await reply_json(exchange, page | {"message_id": answer.id if answer else None})
 
@@ -237,22 +253,35 @@ class MessageEndpoint:
     ) -> None:
         """Answer what was sent before: as it is kept, or as it is given now."""
         conversation, question, answer = begun.conversation, begun.question, begun.answer
-        is_given = conversation.answering == answer.id
-        if is_given or answer.waits:
-            turn = await self._conversations.turn_of(caller.owner, answer)
-            if turn is not None and turn.actor == caller.actor.name:
-                await self._give(exchange, caller, begun, began)
-                return
-            # It is about to begin, or was asked for with another token, unless its process died.
-            if is_given and not await self._answers.look_at(conversation, answer):
-                raise named(ConversationBusy(), begun)
+        if await self._join(exchange, caller, begun, began):
+            return
         if answer.state == "unanswered":
             new = await self._claims.again(conversation, question, answer, caller)
             begun = await self._conversations.begin_answer(new)
             await self._give(exchange, caller, begun, began)
             return
+        await self._tell_again(exchange, caller, begun)
+
+    async def _join(
+        self, exchange: Exchange, caller: Caller, begun: BegunAnswer, began: float
+    ) -> bool:
+        """Have an answer read along that is being given, or waits; False if it is neither."""
+        conversation, answer = begun.conversation, begun.answer
+        is_given = conversation.answering == answer.id
+        if not is_given and not answer.waits:
+            return False
+        turn = await self._conversations.turn_of(caller.owner, answer)
+        if turn is not None and turn.actor == caller.actor.name:
+            await self._give(exchange, caller, begun, began)
+            return True
+        # It is about to begin, or was asked for with another token, unless its process died.
+        if is_given and not await self._answers.look_at(conversation, answer):
+            raise named(ConversationBusy(), begun)
+        return False
+
+    async def _tell_again(self, exchange: Exchange, caller: Caller, begun: BegunAnswer) -> None:
         async with self._answering.readers.room(caller.actor.name, REPEAT_BYTES):
-            await self._tell(exchange, begun)
+            await self._kept.tell(exchange, begun)
 
     async def _give(
         self, exchange: Exchange, caller: Caller, begun: BegunAnswer, began: float
@@ -272,54 +301,10 @@ class MessageEndpoint:
                 await self._conversations.release(caller.owner, begun.answer.id, error.code)
             raise named(error, begun) from None
         try:
-            await self._answering.answer(exchange, call, began)
+            with self._answers.read(begun.answer):
+                await self._answering.answer(exchange, call, began)
         except CarnetError as error:
             raise named(error, begun) from None
-
-    async def _relayed(self, begun: BegunAnswer) -> list[Event]:
-        """What others have said who were mentioned in an answer."""
-        found: list[Event] = []
-        for place in range(1, LOOKED_BACK):
-            id = f"{begun.answer.id}.{place}"
-            message = await self._conversations.message(begun.conversation, id)
-            if message is None:
-                break
-            found += _marked(message)
-        return found
-
-    async def _tell(self, exchange: Exchange, begun: BegunAnswer) -> None:
-        """Show an answer that has ended, as it is kept."""
-        answer = begun.answer
-        writer = ClientWriter(thread_in(begun), self._policy.currency)
-        usage = Usage(answer.tokens_in, answer.tokens_out, answer.cost)
-        relayed = await self._relayed(begun)
-        events = [*answer.events(), *relayed, usage, _end(answer)]
-        shown = await self._answers.with_resolutions(begun.conversation.owner, answer, events)
-        body = writer.write(shown)
-        await exchange.reply(200, writer.headers(stream=True), body)
-
-
-def _marked(message: KeptMessage) -> list[Event]:
-    mark = Extension(RELAYED, {"author": message.author, "code": message.code})
-    return [mark, *message.events()]
-
-
-def thread_in(begun: BegunAnswer) -> Thread:
-    """The names of what was begun."""
-    return Thread(conversation=begun.conversation.id, answer=begun.answer.id)
-
-
-def named(error: CarnetError, begun: BegunAnswer) -> CarnetError:
-    """The error, with the names of the message that it is about."""
-    error.fields = tuple(thread_fields(thread_in(begun)))
-    return error
-
-
-def _end(answer: KeptMessage) -> Event:
-    if answer.state == "whole":
-        return Done()
-    kind = BY_CODE.get(answer.code or "", OutcomeUnknown)
-    return Failed(kind.code)
 
 
 _TEXT: Final = {"type": "string"}
@@ -358,6 +343,13 @@ ROUTES: Final = (
         endpoint=MessageEndpoint.retry,
         summary="Try an answer again that is not whole",
         body="MeantMessage",
+        streams=True,
+    ),
+    Row(
+        method="GET",
+        path="/conversations/{conversation}/answer",
+        endpoint=MessageEndpoint.follow,
+        summary="The last answer as a stream, as it is being given or as it is kept",
         streams=True,
     ),
     Row(

@@ -13,12 +13,10 @@ from typing import Final
 from msgspec import to_builtins
 
 from carnet.core.memory.path import parse_folder, parse_path
-from carnet.errors import MemoryFileNotFound, PermissionMissing, PersonRequired, TokenInvalid
-from carnet.gateway.loops.turn_calls import shown_bearer
+from carnet.errors import MemoryFileNotFound, PermissionMissing, PersonRequired
+from carnet.gateway.loops.shown_turns import ShownTurns
 from carnet.gateway.people.memory import file_page, read_content
-from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.http.exchange import Exchange, Row, reply_json
-from carnet.ports.engine.loop import LoopTurn, OpenLoops
 from carnet.ports.memory.memory import TurnMemory
 from carnet.wire.grammar.query import read_query, read_word
 
@@ -28,10 +26,8 @@ SEARCHES: Final = "tool:search_conversations"
 class TurnMemoryPages:
     """Takes what loops elsewhere read and write."""
 
-    def __init__(self, bearers: TurnBearers, loops: OpenLoops) -> None:
-        """`loops` are the turns whose loops are being asked."""
-        self._bearers = bearers
-        self._loops = loops
+    def __init__(self, turns: ShownTurns) -> None:
+        self._turns = turns
 
     async def list(self, exchange: Exchange) -> None:
         """GET /turn/memory: the files, of a folder or all, or the lines with some words."""
@@ -62,7 +58,7 @@ class TurnMemoryPages:
 
     async def search(self, exchange: Exchange) -> None:
         """GET /turn/conversations: those of the person that hold some words."""
-        turn = await self._turn(exchange, SEARCHES)
+        turn = await self._turns.find(exchange, SEARCHES)
         if turn.past is None:
             raise PermissionMissing(permission=SEARCHES)
         words = read_word(read_query(exchange.query.decode("latin-1")), "search")
@@ -70,22 +66,10 @@ class TurnMemoryPages:
         await reply_json(exchange, {"conversations": [to_builtins(each) for each in found]})
 
     async def _memory(self, exchange: Exchange, permission: str) -> TurnMemory:
-        turn = await self._turn(exchange, permission)
+        turn = await self._turns.find(exchange, permission)
         if turn.memory is None:
             raise PersonRequired
         return turn.memory
-
-    async def _turn(self, exchange: Exchange, permission: str) -> LoopTurn:
-        shown = shown_bearer(exchange.headers)
-        if shown is None:
-            raise TokenInvalid("no bearer of a turn is shown")
-        bearer = await self._bearers.verify(shown)
-        turn = self._loops.turn(bearer.id, bearer.turn, bearer.agent)
-        if turn is None:
-            raise TokenInvalid("the turn of this bearer has ended")
-        if not turn.actor.may(permission):
-            raise PermissionMissing(permission=permission)
-        return turn
 
 
 ROUTES = (

@@ -19,6 +19,7 @@ from carnet.core.people.person import (
     check_person_name,
     check_unlike,
 )
+from carnet.core.people.session import PersonSession
 from carnet.errors import AddressInvalid, InvalidRequest, PersonExists
 from carnet.ports.trust.people import EndedPerson, EndedThing, NewPerson, NewRoles
 from carnet.wire.grammar.times import when
@@ -195,3 +196,17 @@ def ended_page(ended: EndedPerson, *, domain: str) -> Page:
 def thing_page(thing: EndedThing) -> Page:
     """One thing that is, or was, a person's."""
     return {"kind": thing.kind, "name": thing.name, "state": thing.state}
+
+
+def session_page(session: PersonSession, token: str | None, current: int | None) -> Page:
+    """A session as it is listed; `current` is the number of the one that asks."""
+    return {
+        "id": session.n,
+        "token": token,
+        "device": session.device,
+        "begun": when(session.begun),
+        "used": when(session.used),
+        "until": when(session.until),
+        "last": when(session.last),
+        "current": session.n == current,
+    }

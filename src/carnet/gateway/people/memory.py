@@ -6,10 +6,12 @@ Law 2. A path stands in one segment, its slashes written `%2F`; what it may be s
        `core.memory.path`.
 Law 3. Nothing is written for an agent that is not here, so that nobody has more memories than there
        are agents; what was kept for one that has gone can be read and deleted.
+Law 4. What is held of files until somebody has read them is counted among what readers hold (A74).
 """
 
 import asyncio
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
 import msgspec
@@ -24,6 +26,7 @@ from carnet.errors import (
     MemoryFileNotFound,
     PersonRequired,
 )
+from carnet.guards.readers import Readers
 from carnet.http.exchange import Exchange, Row, check_json_body, reply_json
 from carnet.ports.memory.memory import (
     MOST_FILE_BYTES,
@@ -42,6 +45,7 @@ from carnet.wire.grammar.times import when
 Page = dict[str, Any]
 
 MOST_BODY: Final = 6 * MOST_FILE_BYTES + 1024  # a character is six bytes of JSON at the most
+PAGES: Final = 2  # times that a file is held: as it is kept, and as it is written
 LARGE_BYTES: Final = 65_536  # that are read and written beside the event loop
 
 SCHEMAS: Final[Page] = {
@@ -71,9 +75,14 @@ class OwnMemoryPages:
     """The memory of whoever asks."""
 
     def __init__(
-        self, memories: Memories, clock: Clock, agents: Callable[[], Container[str]]
+        self,
+        memories: Memories,
+        clock: Clock,
+        agents: Callable[[], Container[str]],
+        readers: Readers,
     ) -> None:
-        """`agents` are the names of those that keep something."""
+        """`agents` are the names of those that keep something; `readers` bounds what is held."""
+        self._readers = readers
         self._memories = memories
         self._clock = clock
         self._agents = agents
@@ -89,17 +98,26 @@ class OwnMemoryPages:
         query = _query(exchange)
         key = await self._known(caller, agent)
         search = read_word(query, "search")
-        if search is not None:
-            found = await self._memories.search(key, search)
-            await reply_json(exchange, {"agent": agent, "hits": found})
-            return
-        if read_flag(query, "full"):
-            texts = await self._memories.texts(key)
-            pages = [text_page(agent, text) for text in texts]
-            await _reply_large(exchange, {"agent": agent, "files": pages})
-            return
         files = await self._memories.list(key)
-        await reply_json(exchange, {"agent": agent, "files": [file_page(file) for file in files]})
+        if search is not None:
+            async with self._room(caller, files):
+                found = await self._memories.search(key, search)
+            await reply_json(exchange, {"agent": agent, "hits": found})
+        elif read_flag(query, "full"):
+            async with self._room(caller, files):
+                texts = await self._memories.texts(key)
+                pages = [text_page(agent, text) for text in texts]
+                await _reply_large(exchange, {"agent": agent, "files": pages})
+        else:
+            pages = [file_page(file) for file in files]
+            await reply_json(exchange, {"agent": agent, "files": pages})
+
+    def _room(
+        self, caller: Caller, files: Sequence[MemoryFile]
+    ) -> AbstractAsyncContextManager[None]:
+        """Room for what some files say, and for that as it is written."""
+        size = PAGES * sum(file.size for file in files)
+        return self._readers.room(caller.actor.name, size)
 
     async def read(self, exchange: Exchange, caller: Caller, agent: str, name: str) -> None:
         """GET /memory/{agent}/{path}, as it is or as it was."""

@@ -17,7 +17,14 @@ from carnet.core.triggers.template import MOST_CHARACTERS as MOST_TEMPLATE
 from carnet.core.triggers.template import read_template
 from carnet.core.triggers.ticks import MISSED, next_tick
 from carnet.errors import InvalidRequest
-from carnet.ports.calls.triggers import FiringRecord, Hook, NewHook, NewSchedule, Schedule
+from carnet.ports.calls.triggers import (
+    EndReason,
+    FiringRecord,
+    Hook,
+    NewHook,
+    NewSchedule,
+    Schedule,
+)
 from carnet.wire.grammar.times import when
 from carnet.wire.hooks.scheme import SCHEMES, STANDARD, URL, check_secret
 
@@ -163,9 +170,9 @@ def _text(asked: Mapping[str, Any], field: str, most: int) -> str:
 # ------------------------------------------------------------------------------------ shown
 
 
-def schedule_page(schedule: Schedule) -> Page:
-    """A schedule as it is listed."""
-    is_paused = schedule.paused is not None
+def schedule_page(schedule: Schedule, ended: EndReason | None) -> Page:
+    """A schedule as it is listed; `ended` is why it rests, where nobody has paused it."""
+    is_paused = schedule.paused is not None or ended is not None
     return {
         "name": schedule.name,
         "agent": schedule.agent,
@@ -174,6 +181,7 @@ def schedule_page(schedule: Schedule) -> Page:
         "missed": schedule.missed,
         "message": schedule.content,
         "state": "paused" if is_paused else "active",
+        "reason": ended,
         "next": None if is_paused else when(schedule.next),
         "created": when(schedule.created),
     }
@@ -191,25 +199,27 @@ def coming(schedule: Schedule, find_zone: FindZone, now: int) -> list[str]:
     return found
 
 
-def hook_page(hook: Hook, address: str) -> Page:
-    """A hook as it is listed; `address` is where events are sent."""
+def hook_page(hook: Hook, address: str, ended: EndReason | None) -> Page:
+    """A hook as it is listed; `address` is where events are sent, `ended` why it rests."""
+    is_paused = hook.paused is not None or ended is not None
     return {
         "name": hook.name,
         "agent": hook.agent,
         "scheme": hook.scheme,
         "template": hook.template,
         "address": f"{address}/SECRET" if hook.scheme == URL.name else address,
-        "state": "active" if hook.paused is None else "paused",
+        "state": "paused" if is_paused else "active",
+        "reason": ended,
         "created": when(hook.created),
         "former_secret_until": when(hook.previous_until),
     }
 
 
-def secret_page(hook: Hook, address: str, secret: Secret) -> Page:
-    """A hook with its secret, which is shown this once."""
+def secret_page(page: Page, address: str, secret: Secret) -> Page:
+    """The page of a hook with its secret, which is shown this once."""
     shown = secret.reveal()
-    where = {"address": f"{address}/{shown}"} if hook.scheme == URL.name else {}
-    return {**hook_page(hook, address), **where, "secret": shown}
+    where = {"address": f"{address}/{shown}"} if page["scheme"] == URL.name else {}
+    return {**page, **where, "secret": shown}
 
 
 def recent_page(recent: Sequence[FiringRecord]) -> list[Page]:

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from carnet.core.people.identity import Caller
+from carnet.gateway.triggers.hooks import HookNoun
 from carnet.gateway.triggers.own_triggers import OwnTriggers
 from carnet.http.exchange import Exchange, Row, check_json_body, reply_json
+from carnet.ports.calls.triggers import Hook, Schedule
 from carnet.wire.grammar import json
 
 MOST_BYTES: Final = 64 * 1024  # of what is asked for
@@ -16,77 +18,60 @@ TRIGGERS: Final = "triggers"  # the permission
 
 
 class TriggerPages:
-    """Hooks and schedules over HTTP."""
+    """Schedules, or hooks, over HTTP."""
 
-    def __init__(self, triggers: OwnTriggers) -> None:
-        self._triggers = triggers
+    def __init__(self, own: OwnTriggers[Schedule] | OwnTriggers[Hook]) -> None:
+        self._own = own
 
-    async def list_schedules(self, exchange: Exchange, caller: Caller) -> None:
-        """GET /schedules."""
-        await reply_json(exchange, await self._triggers.list_schedules(caller))
+    async def list(self, exchange: Exchange, caller: Caller) -> None:
+        """GET /schedules, GET /hooks."""
+        await reply_json(exchange, await self._own.list(caller))
 
-    async def add_schedule(self, exchange: Exchange, caller: Caller) -> None:
-        """POST /schedules."""
-        asked = await _asked(exchange)
-        await reply_json(exchange, await self._triggers.add_schedule(caller, asked), 201)
+    async def add(self, exchange: Exchange, caller: Caller) -> None:
+        """POST /schedules, POST /hooks."""
+        await reply_json(exchange, await self._own.add(caller, await read_asked(exchange)), 201)
 
-    async def show_schedule(self, exchange: Exchange, caller: Caller, name: str) -> None:
-        """GET /schedules/{name}."""
-        await reply_json(exchange, await self._triggers.show_schedule(caller, name))
+    async def show(self, exchange: Exchange, caller: Caller, name: str) -> None:
+        """GET .../{name}."""
+        await reply_json(exchange, await self._own.show(caller, name))
 
-    async def pause_schedule(self, exchange: Exchange, caller: Caller, name: str) -> None:
-        """POST /schedules/{name}/pause."""
-        await reply_json(exchange, await self._triggers.pause_schedule(caller, name))
+    async def pause(self, exchange: Exchange, caller: Caller, name: str) -> None:
+        """POST .../{name}/pause."""
+        await reply_json(exchange, await self._own.pause(caller, name))
 
-    async def resume_schedule(self, exchange: Exchange, caller: Caller, name: str) -> None:
-        """POST /schedules/{name}/resume."""
-        await reply_json(exchange, await self._triggers.resume_schedule(caller, name))
+    async def resume(self, exchange: Exchange, caller: Caller, name: str) -> None:
+        """POST .../{name}/resume."""
+        await reply_json(exchange, await self._own.resume(caller, name))
 
-    async def fire_schedule(self, exchange: Exchange, caller: Caller, name: str) -> None:
-        """POST /schedules/{name}/fire."""
-        await reply_json(exchange, await self._triggers.fire_schedule(caller, name), 202)
+    async def fire(self, exchange: Exchange, caller: Caller, name: str) -> None:
+        """POST .../{name}/fire, with nothing."""
+        await reply_json(exchange, await self._own.fire(caller, name, {}), 202)
 
-    async def delete_schedule(self, exchange: Exchange, caller: Caller, name: str) -> None:
-        """POST /schedules/{name}/delete."""
-        await reply_json(exchange, await self._triggers.delete_schedule(caller, name))
+    async def fire_with(self, exchange: Exchange, caller: Caller, name: str) -> None:
+        """POST .../{name}/fire, with what is to have happened."""
+        event = await read_asked(exchange)
+        await reply_json(exchange, await self._own.fire(caller, name, event), 202)
 
-    async def list_hooks(self, exchange: Exchange, caller: Caller) -> None:
-        """GET /hooks."""
-        await reply_json(exchange, await self._triggers.list_hooks(caller))
+    async def delete(self, exchange: Exchange, caller: Caller, name: str) -> None:
+        """POST .../{name}/delete."""
+        await reply_json(exchange, await self._own.delete(caller, name))
 
-    async def add_hook(self, exchange: Exchange, caller: Caller) -> None:
-        """POST /hooks."""
-        asked = await _asked(exchange)
-        await reply_json(exchange, await self._triggers.add_hook(caller, asked), 201)
 
-    async def show_hook(self, exchange: Exchange, caller: Caller, name: str) -> None:
-        """GET /hooks/{name}."""
-        await reply_json(exchange, await self._triggers.show_hook(caller, name))
+class SecretPages:
+    """The secrets of hooks over HTTP."""
 
-    async def pause_hook(self, exchange: Exchange, caller: Caller, name: str) -> None:
-        """POST /hooks/{name}/pause."""
-        await reply_json(exchange, await self._triggers.pause_hook(caller, name))
+    def __init__(self, own: OwnTriggers[Hook], noun: HookNoun) -> None:
+        self._own = own
+        self._noun = noun
 
-    async def resume_hook(self, exchange: Exchange, caller: Caller, name: str) -> None:
-        """POST /hooks/{name}/resume."""
-        await reply_json(exchange, await self._triggers.resume_hook(caller, name))
-
-    async def rotate_hook(self, exchange: Exchange, caller: Caller, name: str) -> None:
+    async def rotate(self, exchange: Exchange, caller: Caller, name: str) -> None:
         """POST /hooks/{name}/rotate."""
-        asked = await _asked(exchange)
-        await reply_json(exchange, await self._triggers.rotate_hook(caller, name, asked))
-
-    async def fire_hook(self, exchange: Exchange, caller: Caller, name: str) -> None:
-        """POST /hooks/{name}/fire."""
-        body = await _asked(exchange)
-        await reply_json(exchange, await self._triggers.fire_hook(caller, name, body), 202)
-
-    async def delete_hook(self, exchange: Exchange, caller: Caller, name: str) -> None:
-        """POST /hooks/{name}/delete."""
-        await reply_json(exchange, await self._triggers.delete_hook(caller, name))
+        asked = await read_asked(exchange)
+        await reply_json(exchange, await self._noun.rotate(self._own, caller, name, asked))
 
 
-async def _asked(exchange: Exchange) -> Mapping[str, Any]:
+async def read_asked(exchange: Exchange) -> Mapping[str, Any]:
+    """What is asked for."""
     check_json_body(exchange.headers)
     return json.read_object(await exchange.read(MOST_BYTES))
 
@@ -97,78 +82,44 @@ def _row(method: str, path: str, summary: str, **more: Any) -> Row:
     )
 
 
-ROUTES: Final = (
-    _row("GET", "/schedules", "List your schedules", endpoint=TriggerPages.list_schedules),
-    _row(
-        "POST",
-        "/schedules",
-        "Make a schedule",
-        endpoint=TriggerPages.add_schedule,
-        body="NewSchedule",
-        status=201,
-    ),
-    _row(
-        "GET",
-        "/schedules/{name}",
-        "One schedule: when it is due, and what became of it",
-        endpoint=TriggerPages.show_schedule,
-    ),
-    _row(
-        "POST",
-        "/schedules/{name}/pause",
-        "Let a schedule rest",
-        endpoint=TriggerPages.pause_schedule,
-    ),
-    _row(
-        "POST",
-        "/schedules/{name}/resume",
-        "Let a schedule go on",
-        endpoint=TriggerPages.resume_schedule,
-    ),
-    _row(
-        "POST",
-        "/schedules/{name}/fire",
-        "Have a schedule begin now",
-        endpoint=TriggerPages.fire_schedule,
-        status=202,
-    ),
-    _row(
-        "POST",
-        "/schedules/{name}/delete",
-        "Delete a schedule",
-        endpoint=TriggerPages.delete_schedule,
-    ),
-    _row("GET", "/hooks", "List your hooks", endpoint=TriggerPages.list_hooks),
-    _row(
-        "POST",
-        "/hooks",
-        "Make a hook; its secret is shown this once",
-        endpoint=TriggerPages.add_hook,
-        body="NewHook",
-        status=201,
-    ),
-    _row(
-        "GET",
-        "/hooks/{name}",
-        "One hook, and what became of what was sent to it",
-        endpoint=TriggerPages.show_hook,
-    ),
-    _row("POST", "/hooks/{name}/pause", "Let a hook rest", endpoint=TriggerPages.pause_hook),
-    _row("POST", "/hooks/{name}/resume", "Let a hook go on", endpoint=TriggerPages.resume_hook),
+def _rows(noun: str, add: Mapping[str, str], show: str, fire: Mapping[str, Any]) -> tuple[Row, ...]:
+    """The rows of schedules, or of hooks; `add`, `show` and `fire` say what is their own."""
+    root = f"/{noun}s"
+    one = root + "/{name}"
+    pages = TriggerPages
+    return (
+        _row("GET", root, f"List your {noun}s", endpoint=pages.list),
+        _row("POST", root, **add, endpoint=pages.add, status=201),
+        _row("GET", one, show, endpoint=pages.show),
+        _row("POST", f"{one}/pause", f"Let a {noun} rest", endpoint=pages.pause),
+        _row("POST", f"{one}/resume", f"Let a {noun} go on", endpoint=pages.resume),
+        _row("POST", f"{one}/fire", **fire, status=202),
+        _row("POST", f"{one}/delete", f"Delete a {noun}", endpoint=pages.delete),
+    )
+
+
+SCHEDULES: Final = _rows(
+    "schedule",
+    {"summary": "Make a schedule", "body": "NewSchedule"},
+    "One schedule: when it is due, and what became of it",
+    {"summary": "Have a schedule begin now", "endpoint": TriggerPages.fire},
+)
+HOOKS: Final = _rows(
+    "hook",
+    {"summary": "Make a hook; its secret is shown this once", "body": "NewHook"},
+    "One hook, and what became of what was sent to it",
+    {
+        "summary": "Have a hook begin now, as if it were sent this event",
+        "endpoint": TriggerPages.fire_with,
+        "body": "HookEvent",
+    },
+)
+SECRETS: Final = (
     _row(
         "POST",
         "/hooks/{name}/rotate",
         "Give a hook another secret, which is shown this once",
-        endpoint=TriggerPages.rotate_hook,
+        endpoint=SecretPages.rotate,
         body="NewSecret",
     ),
-    _row(
-        "POST",
-        "/hooks/{name}/fire",
-        "Have a hook begin now, as if it were sent this event",
-        endpoint=TriggerPages.fire_hook,
-        body="HookEvent",
-        status=202,
-    ),
-    _row("POST", "/hooks/{name}/delete", "Delete a hook", endpoint=TriggerPages.delete_hook),
 )

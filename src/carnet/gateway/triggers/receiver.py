@@ -20,7 +20,7 @@ from typing import Final
 from carnet.core.people.identity import Secret
 from carnet.core.people.proof import SECOND_US
 from carnet.core.triggers.template import read_template
-from carnet.errors import HookRefused
+from carnet.errors import HookRefused, TriggerPaused
 from carnet.gateway.bodies import LARGE_BYTES
 from carnet.gateway.triggers.own_triggers import TriggerParts
 from carnet.http.exchange import Exchange, Row, check_json_body, reply_json
@@ -78,13 +78,16 @@ class HookReceiver:
         person = None if match is None else self._parts.people.find(match[1])
         if match is None or person is None:
             raise HookRefused
-        hook = await self._parts.hooks.find(person.n, match[2])
+        hook = await self._parts.hooks.own.find(person.n, match[2])
         if hook is None:
             raise HookRefused
         return hook
 
     async def _keep(self, hook: Hook, event: HookEvent, content: str, now: int) -> None:
         parts = self._parts
+        if hook.paused is None and (reason := await parts.ends(hook.token)) is not None:
+            await parts.rest("webhook", hook, reason)
+            raise TriggerPaused
         await parts.hooks.receive(
             hook,
             event.key,

@@ -20,6 +20,7 @@ from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Claim, turn_key
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.grounds import write_grounds
+from carnet.core.people.delegation import narrower
 from carnet.core.people.identity import Secret
 from carnet.core.people.proof import Proof
 from carnet.core.sealed_call import Later
@@ -38,6 +39,7 @@ from carnet.errors import (
 )
 from carnet.guards.admission.children import Children
 from carnet.guards.admission.order import GateParts, Order, Signed
+from carnet.guards.admission.tasks import make_later, make_listed
 from carnet.guards.admission.transaction import (
     Entry,
     Transaction,
@@ -57,7 +59,6 @@ from carnet.guards.limits import (
     bucket_of,
     counted_as,
     daily_tokens,
-    make_later,
     unfinished,
 )
 from carnet.guards.proof.replay import nonce_of
@@ -85,6 +86,8 @@ class Intake:
         claim, target, payer = candidate.claim, candidate.target, candidate.payer
         if candidate.credential is not None:
             check_credential(target, candidate.credential)
+        if claim.budget is not None:  # it can only lower what may be spent
+            candidate.budget = narrower(candidate.budget, claim.budget)
         carnet = self._document(candidate)
         key = turn_key(
             payer=payer.account,
@@ -152,6 +155,9 @@ class Intake:
             wire_parent=bool(claim.marks) and names_parent(claim),
             once=None if candidate.delegation is None else once_of(candidate.delegation),
             later=later,
+            listed=None
+            if later is not None or claim.ask.context is None
+            else make_listed(candidate, claim.ask.context, self._ids),
             now=candidate.now,
             grounds=write_grounds(grounds_of(candidate, admitted, rates, quotas)),
             resolution=None

@@ -51,7 +51,7 @@ from carnet.errors import (
 )
 from carnet.guards.candidate import Candidate
 from carnet.guards.limits import PAY
-from carnet.ports.calls.tasks import TaskClaim, Tasks
+from carnet.ports.calls.tasks import ListedTask, TaskClaim, Tasks
 from carnet.ports.calls.turns import (
     TASKS,
     Answer,
@@ -89,6 +89,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     wire_parent: bool = False  # a peer named the parent turn, and at which depth it stands
     once: Nonce | None = None  # of a delegation that is good for one call
     later: Later | None = None
+    listed: ListedTask | None = None  # it is answered at once, and is a task
     grounds: bytes = b""  # why it was admitted
     resolution: Answer | None = None  # what its turn waits for
 
@@ -137,7 +138,7 @@ class Transaction:
         verdict = await self._turns.claim(self._turn_claim(entry, most))
         if isinstance(verdict, Denied):
             entry, verdict = await self._claim_free(entry, verdict, most)
-        admitted, later = entry.admitted, entry.later
+        admitted, task = entry.admitted, entry.later or entry.listed
         if type(verdict) is Claimed and verdict.reserved is not None:
             admitted = self._as_reserved(entry, verdict, verdict.reserved)
         return call_of(
@@ -147,7 +148,8 @@ class Transaction:
             known=type(verdict) is not Claimed,
             is_child=entry.made_in is not None,
             allowance=entry.allowance,
-            task=None if later is None else await self._task_id(later, verdict),
+            task=None if task is None else await self._task_id(task.id, verdict),
+            at_once=entry.listed is not None,
         )
 
     def _as_reserved(self, entry: Entry, verdict: Claimed, reserved: int) -> Admitted:
@@ -200,10 +202,10 @@ class Transaction:
             grounds=write_grounds(grounds),
         )
 
-    async def _task_id(self, later: Later, verdict: Claimed | Known) -> str:
+    async def _task_id(self, new: str, verdict: Claimed | Known) -> str:
         """The id of the task: that of the first acceptance, however often it is sent or run."""
         if isinstance(verdict, Claimed) and verdict.turn.fence == 1:  # else it ran, or waited
-            return later.id
+            return new
         found = None if self._tasks is None else await self._tasks.of_turn(verdict.turn.n)
         if found is None:  # it has ended, and is forgotten before its turn
             raise TaskNotFound
@@ -225,6 +227,7 @@ class Transaction:
             wire_parent=entry.wire_parent,
             once=entry.once,
             task=None if entry.later is None else self._task_claim(entry, entry.later),
+            listed=entry.listed,
             made_in=above,
             grounds=entry.grounds,
             may_cost=entry.target.may_cost,
@@ -234,8 +237,7 @@ class Transaction:
         )
 
     def _task_claim(self, entry: Entry, later: Later) -> TaskClaim:
-        admitted = entry.admitted
-        deadline = admitted.carnet.deadline
+        admitted, deadline = entry.admitted, entry.admitted.carnet.deadline
         if deadline is not None:  # kept by the clock that all processes share
             deadline += (self._clock.wall_us() - self._clock.steady_us()) / SECOND_US
         kept = SealedCall(
@@ -249,6 +251,7 @@ class Transaction:
             skill=admitted.ask.skill,
             callback=later.callback,
             call_bytes=write_sealed_call(kept),
+            context=admitted.ask.context,
         )
 
 

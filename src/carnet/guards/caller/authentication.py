@@ -43,7 +43,13 @@ def caller_of(token: Token, *, peer_may_forward: bool = False) -> Caller:
         domain=token.peer,
         may_forward=token.may_forward or peer_may_forward,
     )
-    return Caller(actor=actor, scopes=token.scopes, token=token.number, person=token.person)
+    return Caller(
+        actor=actor,
+        scopes=token.scopes,
+        token=token.number,
+        person=token.person,
+        session=token.session,
+    )
 
 
 class Listed:

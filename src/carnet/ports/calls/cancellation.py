@@ -5,6 +5,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from carnet.core.chain.hop import Hop
+from carnet.core.chain.turn import Turn
 
 
 class CancelAsk(Struct, frozen=True, kw_only=True):
@@ -13,6 +14,7 @@ class CancelAsk(Struct, frozen=True, kw_only=True):
     run: str
     reader: str | None  # whose turns; None: everybody's
     turns: frozenset[str] | None = None  # of these alone, and what they called; None: of all
+    only: Turn | None = None  # of those that have such an id
     seconds: float  # that it may take
 
 

@@ -14,13 +14,14 @@ Law 5. An answer belongs to a turn. Whoever sees that the turn has ended writes 
 Law 6. Of a conversation that was deleted no word is left (R27). That it was is known for a while.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Literal, Protocol
 
 from msgspec import Struct
 
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Event, joined_text, read_events
+from carnet.ports.world.outbox import Delivery
 
 AnswerState = Literal["unanswered", "partial", "whole", "failed"]
 Trigger = Literal["message", "webhook", "schedule"]
@@ -165,6 +166,28 @@ class Settled(Struct, frozen=True, kw_only=True):
     now: int
 
 
+class AnswerPlace(Struct, frozen=True):
+    """Where an answer is given."""
+
+    conversation: str
+    is_triggered: bool  # what it answers is what a hook or a schedule began the conversation with
+
+
+class AnswerEnd(Struct, frozen=True, kw_only=True):
+    """How an answer stands that nobody was reading: it has ended, failed, or waits for somebody."""
+
+    person: int
+    conversation: str
+    message: str  # the id of the answer
+    agent: str
+    state: Literal["done", "failed", "waiting"]
+    code: str | None  # why it is not done
+    mark: str  # the same for the same end, and for no other
+
+
+AnswerNotices = Callable[[AnswerEnd], Sequence[Delivery]]  # what tells its owner
+
+
 class Page(Struct, frozen=True):
     """Some conversations, and where the next ones begin; there may be fewer than were asked for."""
 
@@ -209,8 +232,13 @@ class Conversations(Protocol):
     async def begin_answer(self, new: NewAnswer) -> BegunAnswer:
         """Keep a place for another answer, which is being given from now on."""
 
-    async def settle(self, owner: str, answer: str, settled: Settled) -> None:
-        """Write an answer down; it is not being given any more."""
+    async def settle(
+        self, owner: str, answer: str, settled: Settled, notices: Sequence[Delivery] = ()
+    ) -> None:
+        """Write an answer down, and who is told; it is not being given any more."""
+
+    async def place_of(self, owner: str, answer: KeptMessage) -> AnswerPlace | None:
+        """Where an answer of hers is given that has not been written down; None for another."""
 
     async def release(self, owner: str, answer: str, code: str | None) -> None:
         """Note that an answer is not being given: nothing of it was said."""
@@ -257,5 +285,18 @@ class Conversations(Protocol):
     ) -> KeptConversation:
         """Rename it, put it away, mark it, or show another branch."""
 
-    async def open_answers(self, *, after: int, limit: int, is_given: bool) -> Sequence[OpenAnswer]:
-        """Answers that are being given, or wait, of everybody, by their numbers."""
+    async def given_up(
+        self, *, after: int, limit: int, begun: int, ended: int
+    ) -> Sequence[OpenAnswer]:
+        """Answers that should be being given, of everybody, and are not, by their numbers.
+
+        They were begun then or before, and have no turn, or one that has ended then or before.
+        """
+
+    async def gone_on(
+        self, *, after: int, limit: int, most: int
+    ) -> tuple[Sequence[OpenAnswer], int]:
+        """Of the next `most` answers that wait those whose turns have ended; and where to go on.
+
+        That is 0 after the last one: at the first again.
+        """

@@ -11,7 +11,8 @@ from typing import Final, Literal, Protocol
 
 from msgspec import Struct
 
-from carnet.core.chain.turn import Turn
+from carnet.core.call import CallbackWish
+from carnet.core.chain.turn import Turn, TurnState
 from carnet.core.people.identity import Secret
 
 MOST_CALLBACKS: Final = 16  # of one task
@@ -25,8 +26,22 @@ class TaskClaim(Struct, frozen=True, kw_only=True):
     id: str  # unguessable: who knows it may poll
     sender: str  # the identity that signed
     skill: str | None
-    callback: str | None  # where the end is told
+    callback: CallbackWish | None  # where the end is told
     call_bytes: bytes  # of `core.sealed_call`; the store seals them
+    context: str | None = None  # what its sender groups tasks by, in a dialect that does
+
+
+class ListedTask(Struct, frozen=True, kw_only=True):
+    """What the claim of a turn keeps that runs at once and is a task all the same.
+
+    Whoever asked for it waits, or reads it; it is found, listed, cancelled and told of as any task.
+    """
+
+    id: str
+    sender: str
+    skill: str | None
+    context: str
+    callback: CallbackWish | None = None
 
 
 class Callback(Struct, frozen=True, kw_only=True):
@@ -34,6 +49,7 @@ class Callback(Struct, frozen=True, kw_only=True):
 
     url: str
     place: int = 0  # among those of its task
+    name: str | None = None  # by which whoever named it finds it again
     dialect: str | None = None  # None: as it was named before dialects were kept
     token: str | None = None  # that the receiver wants to see again
     authorization: Secret | None = None  # how we show there who we are
@@ -56,6 +72,8 @@ class StoredTask(Struct, frozen=True, kw_only=True):
     quota: str | None = None  # that counts it until its end; of a leased task only
     reserve: int | None = None  # what its turn holds, if it has waited; of a leased task only
     payer_quota: str = ""  # of whoever pays; tasks are fair between them. Of a leased task only
+    context: str | None = None  # what its sender groups tasks by
+    updated: int | None = None  # when its state changed last, where that is kept
 
     @property
     def state(self) -> TaskState:
@@ -74,6 +92,29 @@ class AwayRoom(Struct, frozen=True, kw_only=True):
     is_known: Callable[[str], bool]  # whether an agent can be called
 
 
+class ChangedTasks(Struct, frozen=True, kw_only=True):
+    """Which tasks of a sender are asked for, of those that have a context."""
+
+    sender: str
+    agent: str
+    limit: int
+    before: tuple[int, int] | None = None  # when the last one of the page before changed, and which
+    context: str | None = None
+    states: Collection[TurnState] = ()  # all of them where none is named
+    codes: Collection[str] | None = None  # that they failed with; None: with whichever
+    other_codes: Collection[str] = ()  # that they did not fail with
+    since: int | None = None  # changed at that time or later
+    kept_since: int = 0  # or ended, those that have
+
+
+class FoundTasks(Struct, frozen=True, kw_only=True):
+    """A page of them, the last changed first."""
+
+    tasks: Sequence[StoredTask]
+    total: int  # of all pages, as far as they are counted
+    following: tuple[int, int] | None  # where the next page begins, as `ChangedTasks.before`
+
+
 class Tasks(Protocol):
     """The tasks of one store."""
 
@@ -82,6 +123,12 @@ class Tasks(Protocol):
 
     async def of_turn(self, turn: int) -> StoredTask | None:
         """The task of a turn."""
+
+    async def request(self, turn: Turn) -> bytes:
+        """What was asked of a turn, as it is recorded; empty if it is kept no more."""
+
+    async def request_size(self, turn: Turn) -> int:
+        """How many bytes that is, with what is recorded beside it."""
 
     async def lease(
         self,
@@ -138,6 +185,9 @@ class Tasks(Protocol):
         agent: str | None = None,
     ) -> tuple[Sequence[StoredTask], int | None]:
         """The newest, and where the next ones begin; `reader` None sees all, others their own."""
+
+    async def changed(self, asked: ChangedTasks) -> FoundTasks:
+        """Tasks of one sender that have a context, the last changed first."""
 
     async def forget(self, ended_before: int) -> int:
         """Forget tasks that ended before then (the turns have their own retention); how many."""

@@ -7,12 +7,13 @@ Law 2. A tick of a schedule, and an event of a hook, is written down at most onc
        gateways see it and however often it is sent.
 Law 3. What is written down is begun, whoever dies meanwhile: a lease runs out, and another gateway
        takes it, under the same key.
-Law 4. It runs with the token that made it, so with no more rights and no more money than that has,
-       and it ends with that token and with her.
+Law 4. It runs with the token that made it, or let it go on last, so with no more rights and no more
+       money than that has. It rests when that token or she has ended, and she is told so once.
+Law 5. A tick that begins nothing, since too much of hers is to begin, is written down as that.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -21,7 +22,8 @@ from carnet.core.triggers.ticks import Due, Missed
 from carnet.ports.world.outbox import Delivery
 
 TriggerKind = Literal["webhook", "schedule"]
-FiringState = Literal["due", "fired", "failed"]
+FiringState = Literal["due", "fired", "failed", "dropped"]
+EndReason = Literal["token_revoked", "token_expired"]  # why a trigger rests that nobody paused
 
 
 class NewSchedule(Struct, frozen=True, kw_only=True):
@@ -88,6 +90,7 @@ class Firing(Struct, frozen=True, kw_only=True):
     tick: int
     fence: int
     attempts: int  # that were made before
+    conversation: str | None = None  # if it was begun
 
 
 class FiringEnd(Struct, frozen=True, kw_only=True):
@@ -108,26 +111,42 @@ class FiringRecord(Struct, frozen=True, kw_only=True):
     ended: int | None
 
 
-class Schedules(Protocol):
-    """The schedules of one store."""
+Kept_co = TypeVar("Kept_co", covariant=True)
 
-    async def add(self, new: NewSchedule, *, most: int, now: int) -> Schedule:
-        """Keep one. Raises TriggerExists, or TooManyTriggers where she has `most`."""
 
-    async def list(self, person: int) -> Sequence[Schedule]:
+class Owned(Protocol[Kept_co]):
+    """What people have of one kind, schedules or hooks, by its names."""
+
+    async def list(self, person: int) -> Sequence[Kept_co]:
         """Hers, by name."""
 
-    async def find(self, person: int, name: str) -> Schedule | None:
+    async def find(self, person: int, name: str) -> Kept_co | None:
         """One of hers."""
 
     async def pause(self, person: int, name: str, now: int) -> bool:
         """Let it rest; False if there is none."""
 
-    async def resume(self, person: int, name: str, following: int | None) -> bool:
-        """Let it go on with its next tick; False if there is none."""
+    async def resume(
+        self, person: int, name: str, *, token: int, following: int | None = None
+    ) -> bool:
+        """Let it go on with this token, a schedule at its next tick; False if there is none."""
 
     async def delete(self, person: int, name: str) -> bool:
         """Forget it, and what it was to begin; False if there is none."""
+
+
+DropNotices = Callable[[int], Sequence[Delivery]]  # what tells of a tick that begins nothing
+
+
+class Schedules(Protocol):
+    """The schedules of one store."""
+
+    @property
+    def own(self) -> Owned[Schedule]:
+        """Those of people, by name."""
+
+    async def add(self, new: NewSchedule, *, most: int, now: int) -> Schedule:
+        """Keep one. Raises TriggerExists, or TooManyTriggers where she has `most`."""
 
     async def fire(self, schedule: Schedule, firing: NewFiring, *, most: int) -> None:
         """Have it begin now. Raises TooManyFirings."""
@@ -135,36 +154,31 @@ class Schedules(Protocol):
     async def due(self, now: int, *, limit: int) -> Sequence[Schedule]:
         """Those of everybody that are due, the oldest first."""
 
-    async def tick(self, schedule: Schedule, due: Due, *, most: int) -> bool:
-        """Write down what is due and when it is due next; False if another gateway has."""
+    async def tick(
+        self, schedule: Schedule, due: Due, *, most: int, now: int, notices: DropNotices
+    ) -> int | None:
+        """Write down what is due and when it is due next; None if another gateway has.
+
+        How many ticks begin nothing, since `most` of hers are to begin. She is told of the first
+        of several.
+        """
 
 
 class Hooks(Protocol):
     """The hooks of one store."""
 
+    @property
+    def own(self) -> Owned[Hook]:
+        """Those of people, by name."""
+
     async def add(self, new: NewHook, secret: Secret, *, most: int, now: int) -> Hook:
         """Keep one. Raises TriggerExists, or TooManyTriggers where she has `most`."""
-
-    async def list(self, person: int) -> Sequence[Hook]:
-        """Hers, by name."""
-
-    async def find(self, person: int, name: str) -> Hook | None:
-        """One of hers."""
 
     async def secrets(self, hook: Hook, now: int) -> Sequence[Secret]:
         """What a request to it may be signed with: the secret, and the former one for a while."""
 
     async def rotate(self, hook: Hook, secret: Secret, *, until: int) -> bool:
         """Give it another secret; the former one is good until then. False if there is none."""
-
-    async def pause(self, person: int, name: str, now: int) -> bool:
-        """Let it take nothing; False if there is none."""
-
-    async def resume(self, person: int, name: str) -> bool:
-        """Let it go on; False if there is none."""
-
-    async def delete(self, person: int, name: str) -> bool:
-        """Forget it, and what it was to begin; False if there is none."""
 
     async def receive(
         self, hook: Hook, event: str, firing: NewFiring, *, expires: int, most: int, now: int
@@ -184,6 +198,16 @@ class Room(Struct, frozen=True):
     def of(self, person: int) -> int:
         """How much more may be begun for her."""
         return self.each - self.taken.get(person, 0)
+
+
+class Resting(Struct, frozen=True, kw_only=True):
+    """A schedule or a hook that is to rest, since the token that it runs with has ended."""
+
+    kind: TriggerKind
+    name: str
+    person: int
+    token: int
+    agent: str
 
 
 class Firings(Protocol):
@@ -213,6 +237,9 @@ class Firings(Protocol):
     async def put_off(self, firing: Firing, *, due: int) -> bool:
         """Have it tried again then; False if another gateway has it."""
 
+    async def rest(self, trigger: Resting, notices: Sequence[Delivery], *, now: int) -> None:
+        """Pause a schedule or a hook whose token has ended, and keep who is told of that."""
+
     async def recent(
         self, kind: TriggerKind, person: int, name: str, limit: int
     ) -> Sequence[FiringRecord]:
@@ -236,8 +263,24 @@ class Starter(Protocol):
         """
 
 
+class TokenEnds(Protocol):
+    """Says whether the tokens have ended that triggers run with."""
+
+    def known(self, token: int, /) -> EndReason | None:
+        """Why one has ended, as far as is known by now; None where it has not."""
+
+    async def __call__(self, token: int, /) -> EndReason | None:
+        """The same, looked up where it is not known."""
+
+
 class Notices(Protocol):
-    """What tells the owner how a conversation stands."""
+    """What tells the owner how a conversation stands, or a trigger."""
 
     def __call__(self, firing: Firing, end: FiringEnd, /) -> Sequence[Delivery]:
         """The deliveries; the same for the same end."""
+
+    def dropped(self, schedule: Schedule, tick: int, /) -> Sequence[Delivery]:
+        """Those that tell of a tick which begins nothing."""
+
+    def resting(self, trigger: Resting, reason: EndReason, /) -> Sequence[Delivery]:
+        """Those that tell of a trigger which rests, since its token has ended."""

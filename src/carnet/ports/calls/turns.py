@@ -20,7 +20,7 @@ from carnet.core.chain.turn import Turn, TurnState
 from carnet.core.messages.interrupt import Interrupt, InterruptRecord
 from carnet.core.messages.outbound_call import OutboundCall, lost_attempt
 from carnet.core.people.identity import Payer
-from carnet.ports.calls.tasks import Callback, TaskClaim
+from carnet.ports.calls.tasks import Callback, ListedTask, TaskClaim
 from carnet.ports.world.outbox import Delivery
 
 TOKENS: Final = "tokens/"  # what the names of each kind of quota begin with
@@ -83,6 +83,7 @@ class TurnClaim(Struct, frozen=True, kw_only=True):
     once: Nonce | None = None  # a delegation that is good for one call, beside the request's own
     quotas: tuple[Quota, ...] = ()  # all of them must pass
     task: TaskClaim | None = None  # it waits, and runs later
+    listed: ListedTask | None = None  # it runs at once, and is a task
     resolution: Answer | None = None  # the turn waits, and this is what it waits for
     grounds: bytes = b""  # why it was admitted, of `core.chain.grounds`
     made_in: Turn | None = None  # the turn a child was made in, also where no header names it
@@ -204,6 +205,7 @@ class TurnFinish(Struct, frozen=True, kw_only=True):
     uses: tuple[Use, ...] = ()
     deliveries: tuple[Delivery, ...] = ()
     tell: Tell | None = None  # of a task: more of them, to the addresses that it has then
+    has_callback: bool = False  # it was asked for with such an address, and probably has it still
     is_task: bool = False  # what was kept to run it is removed
     has_asked: bool = False  # for what it has called, perhaps while it ran: that is closed
     outbound: tuple[OutboundCall, ...] = ()  # the calls out of it, by their place

@@ -28,26 +28,24 @@ class ToolFailed(Exception):
     """A tool could not do what it was asked; its words are for the model, and shown."""
 
 
-class TurnTriggers(Protocol):
-    """The schedules and hooks of the person whom a turn is for."""
+class TurnOwned(Protocol):
+    """The schedules, or the hooks, of the person whom a turn is for."""
 
-    async def add_schedule(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Make a schedule; what it is."""
+    async def add(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Make one; what it is, without its secret."""
 
-    async def list_schedules(self) -> Mapping[str, Any]:
+    async def list(self) -> Mapping[str, Any]:
         """All of hers."""
 
-    async def delete_schedule(self, name: str) -> Mapping[str, Any]:
+    async def delete(self, name: str) -> Mapping[str, Any]:
         """Forget one of hers."""
 
-    async def add_hook(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Make a hook; what it is, and its secret."""
 
-    async def list_hooks(self) -> Mapping[str, Any]:
-        """All of hers."""
+class TurnTriggers(Struct, frozen=True, kw_only=True, eq=False):
+    """What the person whom a turn is for has begun while she is away."""
 
-    async def delete_hook(self, name: str) -> Mapping[str, Any]:
-        """Forget one of hers."""
+    schedules: TurnOwned
+    hooks: TurnOwned
 
 
 class ToolUse(Struct, frozen=True, kw_only=True):

@@ -52,11 +52,19 @@ class Tokens(Protocol):
 class Lender(Protocol):
     """Lends credentials to what runs for people while they are away."""
 
-    def lent(self, n: int) -> AbstractContextManager[Secret]:
+    def lent(self, n: int, session: int | None = None) -> AbstractContextManager[Secret]:
         """A credential that stands for a token, by its number, in this process and for a while.
 
         It has the rights of that token and ends with it; it is never forwarded to anybody.
+        `session` is the one that it is lent to.
         """
+
+
+class NumberedTokens(Protocol):
+    """Tokens that are found by their numbers."""
+
+    def numbered(self, n: int) -> Token | None:
+        """One, live or not; from memory, at most a second old."""
 
 
 class LendingTokens(Tokens, Lender, Protocol):
@@ -75,6 +83,7 @@ class Peer(Struct, frozen=True, kw_only=True):
     credit: int = 0  # what it may owe us, micro-units
     most_cost: int = 1_000_000  # the most it may charge for one call
     from_file: bool = False  # written in carnet.toml, so read-only to the program
+    log_names: tuple[str, ...] = ()  # of products whose logs find our calls by them
 
 
 class Peers(Protocol):

@@ -25,6 +25,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
     body: bytes
     task: str | None = None  # the id of the task it tells about
     secret_of: str = ""  # whose shared secret signs it: an identity, or "notify"
+    turn: int | None = None  # the number of the turn it tells about, with which it is deleted
     learned: bool = True  # the address came from a peer; else the operator wrote it down
 
     @property

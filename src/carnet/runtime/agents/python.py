@@ -24,11 +24,14 @@ from msgspec.structs import replace
 
 from carnet.core.call import Ask, Call
 from carnet.core.messages.events import (
+    MESSAGE,
     RESULT,
+    DataPart,
     Done,
     End,
     Event,
     Extension,
+    Message,
     Text,
     ToolCall,
     Usage,
@@ -125,8 +128,8 @@ class Native:
         given: Any = self._definition(visit) if self._chats_here else await self._beside(visit)
         if not inspect.isasyncgen(given):
             value = await given if self._chats_here else given
-            if value is None:
-                return Done()
+            if value is None or type(value) is Message:
+                return await _tell_message(value, out)
             event = as_event(value)
             end = await _tell(event, out)
             match event:  # which makes no call
@@ -246,6 +249,9 @@ async def _tell_all(given: AsyncIterator[object], out: Output, visit: Visit) -> 
             if type(item) is Interrupt:
                 _refuse_declined(visit.ask(item), item)
                 continue
+            if type(item) is Message:
+                await _tell_message(item, out)
+                continue
             event = as_event(item)
             end = await _tell(event, out)
             if end is not None:
@@ -253,6 +259,15 @@ async def _tell_all(given: AsyncIterator[object], out: Output, visit: Visit) -> 
             if isinstance(event, ToolCall):
                 ending = Done(TOOL_CALLS)
     return ending
+
+
+async def _tell_message(message: Message | None, out: Output) -> Done:
+    """Write a word in passing: where a dialect can tell it from work that is kept, it does."""
+    if message is not None:
+        await out.write(Extension(MESSAGE, None))
+        for part in message.parts:
+            await out.write(as_event(part.value if isinstance(part, DataPart) else part))
+    return Done()
 
 
 async def _tell(event: Event, out: Output) -> End | None:

@@ -43,6 +43,7 @@ from carnet.wire.dialects import openai
 from carnet.wire.dialects.openai.members import Passing
 from carnet.wire.dialects.outbound import Codec
 from carnet.wire.dialects.policy import RESOLUTION, write_resolution
+from carnet.wire.stamps.log_names import write_log_names
 
 logger = logging.getLogger("carnet.runtime")
 
@@ -260,13 +261,18 @@ class Provider:
         *,
         system_prompt: str | None = None,
         passing: Passing = EVERYTHING,
+        log_names: Sequence[str] = (),
     ) -> None:
-        """`system_prompt` is said before everything else; `passing` is what callers may say."""
+        """`system_prompt` is said before everything else; `passing` is what callers may say.
+
+        `log_names` are of products whose logs find our calls by them.
+        """
         self._http = http
         self._endpoint = endpoint
         self._authorization = endpoint.authorization()
         self._system_prompt = system_prompt
         self._passing = passing
+        self._log_names = log_names
 
     async def __call__(self, call: Call, out: Output, /) -> Ending:
         """Ask the model. What it costs is ours to say, by the tokens it counts."""
@@ -276,7 +282,11 @@ class Provider:
             ask = self._without(removed, call)
         if self._system_prompt is not None:
             ask = _prompted(ask, self._system_prompt)
-        outbound = endpoint.outbound(ask, {}, self._authorization)
+        names: dict[str, str] = {}
+        if self._log_names:
+            payer = str(call.payer.account)
+            names = write_log_names(self._log_names, run=call.carnet.run, payer=payer)
+        outbound = endpoint.outbound(ask, names, self._authorization)
         try:
             async with self._http.send(outbound) as answer:
                 return await read_answer(

@@ -28,7 +28,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Struct
 
-from carnet.core.egress_rule import read_entry
+from carnet.core.egress_rule import ANY_PORT, read_entry
 from carnet.core.people.address import check_domain
 from carnet.errors import AddressInvalid, ConfigInvalid, EgressRefused
 
@@ -219,8 +219,9 @@ def check_learned(destination: Destination) -> None:
 class Allowed:
     """The operator's exceptions for learned destinations: `host:port` entries and networks.
 
-    A `host:port` entry, and an address within a listed network, may be called like a destination
-    that the operator wrote down. A name that leads into a listed network still needs https.
+    A `host:port` entry, where `*` is every port, and an address within a listed network, may be
+    called like a destination that the operator wrote down. A name that leads into a listed network
+    still needs https.
     """
 
     def __init__(self, entries: Sequence[str] = ()) -> None:
@@ -243,7 +244,8 @@ class Allowed:
 
     def names(self, destination: Destination) -> bool:
         """Whether the operator wrote this destination down."""
-        if (destination.host, destination.port) in self._hosts:
+        host = destination.host
+        if (host, destination.port) in self._hosts or (host, ANY_PORT) in self._hosts:
             return True
         return destination.ip is not None and self.holds(destination.ip)
 

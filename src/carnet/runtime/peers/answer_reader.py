@@ -81,7 +81,7 @@ async def read_stream(
             events = reader.feed(chunk)
         for event in events:
             if type(event) is Done or type(event) is Waiting:
-                await _finish(answer)
+                await finish(answer)
                 return event
             await _pass_on(event, reader, failure, sink)
         del chunk  # it would be held for as long as the next one takes
@@ -138,7 +138,7 @@ def _failure(failed: Failed, fault: str) -> CarnetError:
     return ProviderError(fault) if fault else failed.error()
 
 
-async def _finish(answer: HttpAnswer) -> None:
+async def finish(answer: HttpAnswer) -> None:
     """Read the end of a stream that has said all, so that its connection can be used again."""
     try:
         async with asyncio.timeout(_REST_SECONDS):

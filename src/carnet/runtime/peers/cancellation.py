@@ -36,6 +36,7 @@ from carnet.ports.trust.trust import Peer, Peers
 from carnet.ports.world.clock import Clock
 from carnet.ports.world.http_client import Bounds, HttpClient, Outbound
 from carnet.ports.world.records import Records
+from carnet.runtime.peers.a2a.abandoned import WaitingTasks
 from carnet.runtime.peers.signing import Signing
 from carnet.wire.grammar import json
 
@@ -71,8 +72,19 @@ class PeerLine(Struct, frozen=True, eq=False):
 class RunCancellation:
     """Ends runs, and tells hop by hop what has become of them."""
 
-    def __init__(self, journal: Journal, records: Records, line: PeerLine, clock: Clock) -> None:
-        """`journal` ends what is here; `line` leads to the others."""
+    def __init__(
+        self,
+        journal: Journal,
+        records: Records,
+        line: PeerLine,
+        clock: Clock,
+        waiting: WaitingTasks | None = None,
+    ) -> None:
+        """`journal` ends what is here; `line` leads to the others.
+
+        `waiting` ends what waits elsewhere for an answer that nobody will give.
+        """
+        self._waiting = waiting
         self._journal = journal
         self._records = records
         self._line = line
@@ -84,7 +96,10 @@ class RunCancellation:
         seen = await self._seen(asked)
         if not seen:
             return None
+        left = [] if self._waiting is None else await self._waiting.of(seen)
         stopped = await self._journal.cancel({turn.n for turn in seen})
+        if self._waiting is not None:
+            await self._waiting.end(left)
         ended = await self._seen(asked)
         outbound = await self._records.outbound(asked.run, reader=asked.reader)
         sent = [one for turn in ended for one in _sent(turn, outbound.get(turn.n, ()))]
@@ -92,7 +107,8 @@ class RunCancellation:
         return CancelReport(stopped=stopped, hops=hops_of(ended, elsewhere))
 
     async def _seen(self, asked: CancelAsk) -> list[Turn]:
-        return chosen(await self._records.run(asked.run, reader=asked.reader), asked.turns)
+        turns = await self._records.run(asked.run, reader=asked.reader)
+        return chosen(turns, asked.turns, asked.only)
 
     async def _ask_all(
         self, run: str, sent: Sequence[SentTurn], until: float

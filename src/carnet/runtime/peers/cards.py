@@ -11,6 +11,7 @@ Law 4. What a page says holds for the time that it names, within our bounds. A p
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Final, Generic, Literal, TypeVar
 
@@ -26,7 +27,14 @@ from carnet.errors import (
     Upstream,
 )
 from carnet.ports.world.clock import Clock
-from carnet.ports.world.http_client import Bounds, HttpClient, NameUnknown, NotSent, Outbound
+from carnet.ports.world.http_client import (
+    Bounds,
+    HttpAnswer,
+    HttpClient,
+    NameUnknown,
+    NotSent,
+    Outbound,
+)
 from carnet.wire import travel
 from carnet.wire.dialects import samvad
 
@@ -51,6 +59,9 @@ FAILED_SECONDS: Final = 60.0
 NEEDED_SECONDS: Final = 1.0  # for calls of ours, which no stranger can make us repeat
 
 _OK: Final = 200
+_NOT_MODIFIED: Final = 304
+_ETAG: Final = re.compile(r'(?:W/)?"[!#-~]{0,256}"', re.ASCII)
+_AGE: Final = re.compile(r"(?:^|[ ,])max-age=([0-9]{1,9})(?![0-9])", re.ASCII)
 _ABSENT: Final = frozenset({404, 410})
 _CLIENT_ERRORS: Final = range(400, 500)
 
@@ -61,6 +72,15 @@ class Site(Struct, frozen=True):
     url: str
     kind: Literal["named", "learned"] = "named"
     domain: str | None = None
+
+
+class PublishedPage(Struct, frozen=True):
+    """A page as it came, and for how long its server says that it holds."""
+
+    body: bytes
+    etag: str | None = None
+    max_age: int | None = None
+    is_same: bool = False  # as the one with the tag that was asked with: its body is not sent again
 
 
 class NotPublished(Exception):
@@ -91,10 +111,14 @@ class Fetching:
 
     async def page(self, site: Site, path: str) -> bytes:
         """One page. Raises NotPublished, PeerUnreachable, or Overloaded."""
+        return (await self.fetch(site, path)).body
+
+    async def fetch(self, site: Site, path: str, etag: str | None = None) -> PublishedPage:
+        """The same with what its server says of it; `etag` is that of the page we have."""
         free = self._free[site.kind]
         await self._enter(free, site.kind)
         try:
-            return await self._get(site, path)
+            return await self._get(site, path, etag)
         finally:
             free.release()
 
@@ -110,12 +134,13 @@ class Fetching:
         finally:
             self._waiting[kind] -= 1
 
-    async def _get(self, site: Site, path: str) -> bytes:
+    async def _get(self, site: Site, path: str, etag: str | None) -> PublishedPage:
+        known = {} if etag is None else {"if-none-match": etag}
         request = Outbound(
             method="GET",
             url=f"{site.url}{path}",
             body=b"",
-            headers={"accept": "application/json"},
+            headers={"accept": "application/json", **known},
             kind=site.kind,
             bounds=self._bounds,
         )
@@ -125,15 +150,28 @@ class Fetching:
                     raise NotPublished
                 if answer.status in _CLIENT_ERRORS:
                     raise NotPublished(f"{path} was answered with {answer.status}")
-                if answer.status != _OK:  # a redirect is not followed
+                is_same = answer.status == _NOT_MODIFIED and etag is not None
+                if answer.status != _OK and not is_same:  # a redirect is not followed
                     raise PeerUnreachable(f"answered with {answer.status}")
-                return await answer.read()
+                return await _page(answer, is_same=is_same)
         except EgressRefused:
             if site.kind == "named":
                 raise
             raise NotPublished from None  # what is behind a private address is not told
         except Upstream as error:
             raise _unanswered(error, site) from None
+
+
+async def _page(answer: HttpAnswer, *, is_same: bool) -> PublishedPage:
+    etag, cached = answer.header("etag"), answer.header("cache-control") or ""
+    is_tag = etag is not None and _ETAG.fullmatch(etag)
+    lasts = _AGE.search(cached)
+    return PublishedPage(
+        await answer.read(),
+        etag if is_tag else None,
+        None if lasts is None else int(lasts[1]),
+        is_same,
+    )
 
 
 def _unanswered(error: Upstream, site: Site) -> PeerUnreachable | NotPublished:

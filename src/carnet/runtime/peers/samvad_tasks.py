@@ -117,7 +117,7 @@ class SamvadTasks:
         self, task: str, *, every: float = FIRST_SECONDS, receipt: ExpectedReceipt | None = None
     ) -> AsyncIterator[samvad.TaskRecord]:
         """Its record whenever that has changed, the last one with its end."""
-        pauses, failures = _Pauses(every), 0
+        pauses, failures = Pauses(every), 0
         last: samvad.TaskRecord | None = None
         while True:
             try:
@@ -125,7 +125,7 @@ class SamvadTasks:
             except _TRANSIENT as error:
                 failures += 1
                 if failures > MOST_FAILURES:
-                    raise _lost(error) from None
+                    raise lost(error) from None
                 await self._sleep(max(pauses.next(), error.retry_after or 0))
                 continue
             failures = 0
@@ -200,7 +200,7 @@ class SamvadTasks:
             pass  # it ends when it ends
 
 
-class _Pauses:
+class Pauses:
     """How long to wait between two looks: longer while nothing changes."""
 
     __slots__ = ("_first", "_longest", "_next")
@@ -227,7 +227,7 @@ def _waiting(record: samvad.TaskRecord) -> Waiting:
     return Waiting(record.interrupts)
 
 
-def _lost(error: CarnetError) -> CarnetError:
+def lost(error: CarnetError) -> CarnetError:
     """The same as an end: a look that never left is no task that was never begun."""
     detail = f"it took on a task and does not tell how it goes: {error.code}"
     is_late = isinstance(error, ProviderTimeout)

@@ -34,6 +34,7 @@ from carnet.wire import travel
 from carnet.wire.crypto import digests, ed25519, signatures
 from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import STAMPS
+from carnet.wire.stamps.log_names import write_log_names
 from carnet.wire.stamps.stamp import MINIMUM, Leaving, Stamps, write_trace
 
 HOLDS_SECONDS: Final = 60  # how long a document of ours is good for
@@ -204,15 +205,21 @@ class Stamping(Struct, frozen=True, kw_only=True):
     takes_credential: bool = False  # whether the payer's credential may leave to it
     forwards: str = FORWARD_USER  # "agent-owned" if calls to it are paid by the caller itself
     stamps: Stamps = STAMPS  # those that are written toward peers
+    dialect: str = ""  # that it is called in
+    log_names: tuple[str, ...] = ()  # of products whose logs find our calls by them
 
     def write(self, call: Call) -> tuple[dict[str, str], dict[str, Secret]]:
         """The headers of a call, and those that must not be logged."""
         carnet = call.carnet
         credential = call.credential
-        leaving = Leaving(forwarded=None if credential is None else self._forwarded(credential))
+        forwarded = None if credential is None else self._forwarded(credential)
+        leaving = Leaving(forwarded=forwarded, dialect=self.dialect)
         written = self.stamps.write(carnet, leaving)
         belongs_to = trace_of(carnet)
         headers = written.headers | write_trace(belongs_to, span_id(belongs_to, carnet.turn))
+        if self.log_names:
+            payer = str(call.payer.account)
+            headers |= write_log_names(self.log_names, run=carnet.run, payer=payer)
         return headers, written.secrets
 
     def _forwarded(self, credential: Secret) -> Secret | None:

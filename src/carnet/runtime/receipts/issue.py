@@ -16,6 +16,7 @@ from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import (
     RECEIPT,
+    STATEMENT,
     UNKNOWN_COST,
     Event,
     Extension,
@@ -32,7 +33,9 @@ from carnet.ports.trust.receipts import Receipts
 from carnet.runtime.receipts.outbound_calls import tally
 from carnet.runtime.stream import closing
 from carnet.wire import travel
+from carnet.wire.dialects.a2a.extensions import signed_receipts
 from carnet.wire.dialects.policy import digest_content
+from carnet.wire.grammar.times import when
 
 ResultOf = Callable[[Sequence[Event]], dict[str, Any]]
 
@@ -51,8 +54,11 @@ class Called(Struct, frozen=True, kw_only=True):
 class Issuing:
     """Makes receipts and keeps them."""
 
-    def __init__(self, *, kept: Receipts, keys: OwnKeys, domain: str, currency: str) -> None:
-        """`kept` are those that were given; `domain` is ours."""
+    def __init__(
+        self, *, kept: Receipts, keys: OwnKeys, domain: str, currency: str, url: str
+    ) -> None:
+        """`kept` are those that were given; `domain` is ours, and `url` where it is served."""
+        self._url = url
         self._kept = kept
         self._keys = keys
         self._domain = domain
@@ -71,6 +77,20 @@ class Issuing:
         # Whoever reads the same turn at the same time makes the same one, unless the key has been
         # replaced meanwhile: then the one counts that was kept first.
         return await self._kept.put(call.record, self._make(call, document, events, result_of))
+
+    def statement(self, call: Call, receipt: str) -> dict[str, Any]:
+        """A receipt in the form of others that says the same as ours, which stands in it."""
+        signer = self._keys.signer()
+        return signed_receipts.issue(
+            domain=self._domain,
+            kid=signer.kid,
+            public=signer.public,
+            sign=signer.sign,
+            task=call.task or "",
+            card=f"{self._url}/agents/{call.agent}/.well-known/agent-card.json",
+            claims=[{"type": RECEIPT, "receipt": receipt}],
+            at=when(call.record.created) or "",
+        )
 
     async def of_task(
         self, task: StoredTask, peer: str, events: Sequence[Event], result_of: ResultOf
@@ -180,7 +200,11 @@ class Receipted:
         if _usage(events) == _NO_USAGE:
             return ()
         receipt = await self._issuing.receipt(call, document, events, self._result_of)
-        return (Extension(RECEIPT, receipt),)
+        owed = (Extension(RECEIPT, receipt),)
+        form = call.ask.form
+        if form is None or not signed_receipts.is_wanted(form):  # most have none
+            return owed
+        return (*owed, Extension(STATEMENT, self._issuing.statement(call, receipt)))
 
 
 def _digest(events: Sequence[Event], result_of: ResultOf) -> str:

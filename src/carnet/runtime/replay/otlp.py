@@ -97,6 +97,7 @@ def _turn_span(turn: Turn, events: Sequence[Line], dropped: int) -> Line:
         "carnet.dialect": turn.dialect,
         "carnet.code": turn.code,
         "carnet.cost": None if turn.cost is None else format_amount(turn.cost),
+        "gen_ai.agent.name": turn.agent,
         "gen_ai.usage.input_tokens": turn.tokens_in,
         "gen_ai.usage.output_tokens": turn.tokens_out,
     }

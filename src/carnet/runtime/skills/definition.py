@@ -22,7 +22,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar, get_args, overload
 
-from carnet.core.messages.events import Data, Event, Interrupted, Resolved, Text, Waiting
+from carnet.core.messages.events import (
+    Data,
+    Event,
+    File,
+    Interrupted,
+    Link,
+    Resolved,
+    Text,
+    Waiting,
+    file_event,
+)
 from carnet.core.messages.interrupt import Interrupt
 from carnet.core.people.identity import CHAT, Mode, Result, Skill, Trust
 from carnet.errors import ConfigInvalid
@@ -112,6 +122,8 @@ class Definition:
         allowed_peers: Sequence[str] | None = None,
         name: str | None = None,
         description: str | None = None,
+        tags: Sequence[str] = (),
+        examples: Sequence[str] = (),
     ) -> Callable[[Function], Function]:
         """Make a function a skill of this agent.
 
@@ -125,11 +137,10 @@ class Definition:
             allowed_peers: The peers that may, and nobody else: trust is then "trusted-peers".
             name: What people call it; by default its id.
             description: What it does; by default the beginning of the docstring.
+            tags: Words that it is found by in its A2A card; by default its id.
+            examples: What it can be asked, for readers of that card.
         """
-        if not isinstance(id, str):  # the decorator without its brackets is given the function
-            raise TypeError(f"give the skill a name: @{self.name}.skill('name')")
-        if id in self._skills:
-            raise TypeError(f"agent '{self.name}' has a skill '{id}' already")
+        self._check_new(id)
 
         def register(function: Function) -> Function:
             with _blaming(id):
@@ -141,8 +152,8 @@ class Definition:
                     input_schema=added.input.schema,
                     output_schema=added.output.schema,
                     modes=_checked_modes(modes),
-                    trust=_checked_trust(trust, allowed_peers),
-                    allowed_peers=_peers(allowed_peers),
+                    **_may_call(trust, allowed_peers),
+                    **_found_by(tags, examples),
                 )
             self.functions[id] = added
             with suppress(AttributeError):  # a bound method takes no notes
@@ -150,6 +161,12 @@ class Definition:
             return function
 
         return register
+
+    def _check_new(self, id: object) -> None:
+        if not isinstance(id, str):  # the decorator without its brackets is given the function
+            raise TypeError(f"give the skill a name: @{self.name}.skill('name')")
+        if id in self._skills:
+            raise TypeError(f"agent '{self.name}' has a skill '{id}' already")
 
 
 def agent(name: str) -> Definition:
@@ -245,6 +262,25 @@ def _peers(allowed: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(_PEER + peer.removeprefix(_PEER).lower() for peer in allowed)
 
 
+def _may_call(trust: Trust | None, allowed: Sequence[str] | None) -> dict[str, Any]:
+    return {"trust": _checked_trust(trust, allowed), "allowed_peers": _peers(allowed)}
+
+
+def _found_by(tags: Sequence[str], examples: Sequence[str]) -> dict[str, Any]:
+    return {
+        "tags": _words(tags, "tags", MAX_NAME),
+        "examples": _words(examples, "examples", MAX_DESCRIPTION),
+    }
+
+
+def _words(given: Sequence[str], argument: str, most: int) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise TypeError(f"{argument} is a list, such as [{given!r}]")
+    if not all(given):
+        raise TypeError(f"{argument}: none of them may be empty")
+    return tuple(_bounded(each, most) for each in given)
+
+
 def _described(text: str) -> str:
     return _bounded(text, MAX_DESCRIPTION)
 
@@ -311,6 +347,8 @@ def as_event(item: object) -> Event:
     refuse_misuse(item)
     if isinstance(item, Event) and not isinstance(item, Data):
         return item
+    if isinstance(item, File | Link):
+        return file_event(item)
     return Data(plain(item.value if isinstance(item, Data) else item))
 
 

@@ -1,20 +1,30 @@
-"""What a person is told of conversations that began while she was away (R44).
+"""What a person is told of conversations while she is away, and of what begins them.
 
-Law 1. She is told at an https address that was verified to be hers, else where the operator wants
-       notices. A notice names the conversation, and holds nothing of what was said.
+Law 1. She is told (R44) at an https address that was verified to be hers, else where the operator
+       wants notices. A notice names the conversation, and holds nothing of what was said.
 Law 2. How often something is tried to be told, it is told once: the id of a notice follows from it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Final
 
 from carnet.core.people.identity import owner_of
-from carnet.ports.calls.triggers import Firing, FiringEnd
+from carnet.errors import TooManyFirings
+from carnet.ports.calls.conversations import AnswerEnd
+from carnet.ports.calls.triggers import (
+    EndReason,
+    Firing,
+    FiringEnd,
+    Resting,
+    Schedule,
+    TriggerKind,
+)
 from carnet.ports.trust.people import People
 from carnet.ports.world.outbox import Delivery
 from carnet.runtime.webhooks.callbacks import NOTIFY, PREFIX, queue_of
 from carnet.wire.grammar import json
+from carnet.wire.grammar.times import when
 
 # What a notice is called, by how a conversation stands.
 TYPES: Final = {
@@ -22,6 +32,8 @@ TYPES: Final = {
     "failed": "conversation.failed",
     "waiting": "conversation.waits",
 }
+DROPPED: Final = "trigger.dropped"  # a tick
+RESTS: Final = "trigger.paused"  # by nobody: its token has ended
 
 
 class TriggerNotices:
@@ -34,26 +46,55 @@ class TriggerNotices:
 
     def __call__(self, firing: Firing, end: FiringEnd, /) -> tuple[Delivery, ...]:
         """What tells of one that has ended, or waits."""
-        person = self._people.numbered(firing.person)
+        more = {"conversation": end.conversation, "code": end.code}
+        name = f"{firing.key}\0{end.state}"
+        return self._notices(firing, firing.kind, TYPES[end.state], more, name)
+
+    def dropped(self, schedule: Schedule, tick: int, /) -> tuple[Delivery, ...]:
+        """What tells of a tick which begins nothing."""
+        more = {"code": TooManyFirings.code, "at": when(tick)}
+        name = f"{DROPPED}\0{schedule.n}.{schedule.created}\0{tick}"
+        return self._notices(schedule, "schedule", DROPPED, more, name)
+
+    def resting(self, trigger: Resting, reason: EndReason, /) -> tuple[Delivery, ...]:
+        """What tells of a trigger which rests, since its token has ended."""
+        name = f"{RESTS}\0{trigger.kind}\0{trigger.name}\0{trigger.token}"
+        return self._notices(trigger, trigger.kind, RESTS, {"code": reason}, name)
+
+    def answered(self, end: AnswerEnd, /) -> tuple[Delivery, ...]:
+        """What tells of an answer to a message of hers that nobody was reading."""
+        data = {
+            "trigger": "message",
+            "agent": end.agent,
+            "conversation": end.conversation,
+            "message": end.message,
+            "code": end.code,
+        }
+        return self._to(end.person, TYPES[end.state], data, f"answer\0{end.mark}\0{end.state}")
+
+    def _notices(
+        self,
+        trigger: Firing | Schedule | Resting,
+        kind: TriggerKind,
+        type: str,
+        more: Mapping[str, str | None],
+        name: str,
+    ) -> tuple[Delivery, ...]:
+        whose = {"trigger": kind, "name": trigger.name, "agent": trigger.agent}
+        return self._to(trigger.person, type, {**whose, **more}, name)
+
+    def _to(
+        self, number: int, type: str, data: Mapping[str, str | None], name: str
+    ) -> tuple[Delivery, ...]:
+        """The notices for one person; `name` is what is told, the same each time."""
+        person = self._people.numbered(number)
         if person is None or person.ended is not None:
             return ()
-        own, owner = person.notice_address, owner_of(firing.person, "")
-        body = json.write(
-            {
-                "type": TYPES[end.state],
-                "data": {
-                    "conversation": end.conversation,
-                    "trigger": firing.kind,
-                    "name": firing.name,
-                    "agent": firing.agent,
-                    "owner": person.name,
-                    "code": end.code,
-                },
-            }
-        )
+        own, owner = person.notice_address, owner_of(person.n, "")
+        body = json.write({"type": type, "data": {**data, "owner": person.name}})
         return tuple(
             Delivery(
-                id=_id(firing, end, url),
+                id=_id(f"{person.n}\0{name}\0{url}"),
                 kind="notice",
                 url=url,
                 receiver=queue_of(url, owner),
@@ -65,6 +106,5 @@ class TriggerNotices:
         )
 
 
-def _id(firing: Firing, end: FiringEnd, url: str) -> str:
-    text = f"{firing.person}\0{firing.key}\0{end.state}\0{url}"
+def _id(text: str) -> str:
     return PREFIX + blake2b(text.encode(), digest_size=16).hexdigest()

@@ -10,7 +10,9 @@ Law 3. A lease is renewed while an answer is given. Who lost it stops.
 Law 4. What cannot be begun for a reason that passes is tried again, each time later, and given up
        after `MOST_ATTEMPTS`; what cannot for another reason is given up at once.
 Law 5. The owner is told when a conversation ends, fails or waits; of one that waits also its end.
-Law 6. A schedule whose time cannot be told any more harms no other.
+Law 6. What runs with a token that has ended begins nothing: its trigger rests, what was to begin is
+       given up, and the owner is told once.
+Law 7. A schedule whose time cannot be told any more harms no other.
 """
 
 import asyncio
@@ -27,14 +29,19 @@ from carnet.core.triggers.ticks import due_ticks
 from carnet.errors import CarnetError, Internal
 from carnet.faults import point
 from carnet.ports.calls.triggers import (
+    EndReason,
     Firing,
     FiringEnd,
     Firings,
+    Hook,
     Notices,
+    Resting,
     Room,
     Schedule,
     Schedules,
     Starter,
+    TokenEnds,
+    TriggerKind,
 )
 from carnet.ports.world.clock import Clock
 
@@ -66,13 +73,16 @@ class Scheduler:
         worker: str,
         most: int,
         notices: Notices,
+        ends: TokenEnds,
     ) -> None:
         """`worker` is us; `most` is how much of one person's may be still to begin.
 
-        `notices` tell people what became of it.
+        `notices` tell people what became of it; `ends` says whose tokens have ended.
         """
         self._notices = notices
+        self.ends: Final = ends
         self.on_notice: Callable[[], None] = lambda: None  # is told when there are some
+        self.on_drop: Callable[[float], None] = lambda _: None  # how many ticks begin nothing
         self._schedules = schedules
         self._firings = firings
         self._find_zone = find_zone
@@ -155,20 +165,50 @@ class Scheduler:
 
     async def _tick(self, schedule: Schedule, now: int) -> None:
         first = schedule.next
+        if (reason := await self.ends(schedule.token)) is not None:
+            await self.rest("schedule", schedule, reason)
+            return
         try:
             cron, zone = read_cron(schedule.cron), self._find_zone(schedule.zone)
         except CarnetError as error:
             detail = f"schedule {schedule.n}: {error}"
             logger.warning("a schedule cannot be understood", extra={"detail": detail})
-            await self._schedules.pause(schedule.person, schedule.name, now)
+            await self._schedules.own.pause(schedule.person, schedule.name, now)
             return
         if first is None:
             return
         seconds = (first // SECOND_US, now // SECOND_US)
         due = due_ticks(cron, zone, schedule.missed, first=seconds[0], now=seconds[1])
-        if await self._schedules.tick(schedule, due, most=self._most) and due.has_missed:
+        dropped = await self._schedules.tick(
+            schedule,
+            due,
+            most=self._most,
+            now=now,
+            notices=lambda tick: self._notices.dropped(schedule, tick),
+        )
+        if dropped is not None and due.has_missed:
             detail = f"schedule {schedule.n}: missed = {schedule.missed}"
             logger.info("ticks were missed", extra={"detail": detail})
+        if dropped:
+            self.on_drop(dropped)
+            self.on_notice()
+            extra = {"detail": f"schedule {schedule.n}", "count": dropped}
+            logger.warning("ticks begin nothing: too much is to begin", extra=extra)
+
+    async def rest(
+        self, kind: TriggerKind, trigger: Schedule | Hook | Firing, reason: EndReason, /
+    ) -> None:
+        """Let one rest whose token has ended, and tell its owner."""
+        resting = Resting(
+            kind=kind,
+            name=trigger.name,
+            person=trigger.person,
+            token=trigger.token,
+            agent=trigger.agent,
+        )
+        notices = self._notices.resting(resting, reason)
+        await self._firings.rest(resting, notices, now=self._clock.wall_us())
+        self.on_notice()
 
     # ------------------------------------------------------------------ beginning
 
@@ -182,6 +222,9 @@ class Scheduler:
         self._woken.set()
 
     async def _fire(self, firing: Firing, start: Starter) -> None:
+        if firing.conversation is None and (reason := await self.ends(firing.token)) is not None:
+            await self._give_up(firing, reason)
+            return
         conversations: list[str] = []
 
         async def note(conversation: str, /) -> bool:
@@ -203,6 +246,13 @@ class Scheduler:
             end = _failed(conversations, Internal.code)
         if end is not None:
             await self._end(firing, end)
+
+    async def _give_up(self, firing: Firing, reason: EndReason) -> None:
+        """End what its token was to begin; its owner is told of the trigger, not of each."""
+        end = FiringEnd(state="failed", conversation=None, code=reason)
+        with contextlib.suppress(CarnetError):  # else when its lease has run out
+            await self.rest(firing.kind, firing, reason)
+            await self._firings.end(firing, end, (), now=self._clock.wall_us())
 
     async def _end(self, firing: Firing, end: FiringEnd) -> None:
         now = self._clock.wall_us()

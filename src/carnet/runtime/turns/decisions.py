@@ -125,7 +125,7 @@ class Decisions:
         """Accept what a call asks for; as what it runs on, or None while it asks for more."""
         resolution = Resolution(outcome="accepted", resolver=resolver)
         await asyncio.to_thread(check_answer, entry.record.interrupt, resolution)
-        verdict = await self._claim(entry, resolution, is_here=call.task is None)
+        verdict = await self._claim(entry, resolution, is_here=not call.is_queued)
         if verdict is None or isinstance(verdict, Denied):
             raise InterruptNotFound
         if not isinstance(verdict, Claimed):

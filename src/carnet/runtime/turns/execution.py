@@ -70,7 +70,7 @@ class Execution:
         self.call = call
         self.record = call.record
         self.fence = call.record.fence
-        self.is_task = call.task is not None
+        self.is_task = call.task is not None and not call.at_once
         self._on_left = on_left
         self.let_go = False  # it is to wait again rather than to fail
         self.end: End | None = None  # once it is recorded

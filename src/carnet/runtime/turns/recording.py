@@ -30,6 +30,7 @@ from carnet.core.messages.events import (
     PIECE_BYTES,
     STATES,
     UNKNOWN_COST,
+    Done,
     End,
     Event,
     Extension,
@@ -50,7 +51,7 @@ from carnet.runtime.receipts.outbound_calls import is_counted_before
 from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.excess import asked_again, disputes, most_cost, same_call, within_budget
 from carnet.runtime.turns.pieces import MOST_BYTES, Grown
-from carnet.runtime.turns.tokens import NO_TOKENS, Tokens, add_up, and_before, own_before
+from carnet.runtime.turns.tokens import NO_TOKENS, Tokens, add_up, and_before, own_before, uses_of
 from carnet.runtime.turns.unfinished import may_run_again
 from carnet.runtime.webhooks.callbacks import CallbackDeliveries
 
@@ -278,15 +279,14 @@ class Recording(Grown):
                 disputed=self._disputed,
                 tokens_in=tokens[0],
                 tokens_out=tokens[1],
-                code=end.code if type(end) is Failed else None,
-                retryable=type(end) is Failed and may_run_again(end, has_spoken=self._spoken > 0),
-                uses=self._uses(tokens, is_over=state != "waiting") if has_quota else (),
+                uses=uses_of(call, tokens, is_over=state != "waiting") if has_quota else (),
                 tell=None if call.task is None else self._tell_of(batch, end, tokens, debits),
                 is_task=call.task is not None,
+                has_callback=call.callback is not None,
                 has_asked=self.has_below and state != "waiting",
                 outbound=tuple(self._outbound),
                 facts=self.words,
-                **(self._waits(end, debits, batch, encoded) if type(end) is Waiting else {}),
+                **({} if type(end) is Done else self._undone(end, debits, batch, encoded)),
             )
         )
         return batch[:-1] if ahead is None else [*ahead, *batch[:-1]], record
@@ -302,6 +302,17 @@ class Recording(Grown):
         cost = whole_cost(debited, self._children_cost, before.cost or 0)
         # How much of it the payer's limit takes is known when it is written.
         return Usage(tokens[0], tokens[1], None if is_unknown or self._exceeds else cost)
+
+    def _undone(
+        self, end: End, debits: Sequence[Debit], batch: list[Event], encoded: list[bytes]
+    ) -> dict[str, Any]:
+        """What the end of a turn says beside that has not done what was asked."""
+        if isinstance(end, Waiting):
+            return self._waits(end, debits, batch, encoded)
+        if not isinstance(end, Failed):
+            return {}
+        again = may_run_again(end, has_spoken=self._spoken > 0)
+        return {"code": end.code, "retryable": again}
 
     def _waits(
         self, end: Waiting, debits: Sequence[Debit], batch: list[Event], encoded: list[bytes]
@@ -323,20 +334,9 @@ class Recording(Grown):
     def _tell_of(
         self, batch: Sequence[Event], end: End, tokens: Tokens, debits: Sequence[Debit]
     ) -> Tell | None:
-        if isinstance(end, Waiting):  # which is no end to tell of
+        if isinstance(end, Waiting) and self._call.ask.context is None:  # no end to tell of
             return None
         return partial(self._deliveries, self._call, batch, end, self._used(batch, tokens, debits))
-
-    def _uses(self, tokens: Tokens, *, is_over: bool) -> tuple[Use, ...]:
-        """What the end adds to quotas."""
-        call = self._call
-        uses: list[Use] = []
-        used = (tokens[0] or 0) + (tokens[1] or 0)
-        if call.quota is not None and used > 0:
-            uses.append(Use(call.quota, used))
-        if call.task_quota is not None and is_over:
-            uses.append(Use(call.task_quota, -1))
-        return tuple(uses)
 
     def _debits(self, tokens: Tokens, state: TurnState) -> list[Debit]:
         target, debits, served = self._target, list[Debit](), state == "done"

@@ -5,7 +5,7 @@ Law 2. A stream's events are durable before they are shown; a call without a str
        once, with its end.
 Law 3. The end (events, state, ledger) is one transaction; then readers see the terminal event.
 Law 4. A turn that nobody reads any more, here or in another process, is cancelled unless its agent
-       finishes on its own. While its end is being recorded nothing can cancel it.
+       finishes on its own, or it is a task. While its end is being recorded nothing can cancel it.
 Law 5. No turn stays running: one whose end could not be recorded is ended as unknown as soon as
        the store can be written again.
 Law 6. A turn that ends leaves nothing waiting that was called in it. One for which its caller has
@@ -251,8 +251,8 @@ class TurnRunner:
         return len(late)
 
     def _start(self, call: Call, end: Failed | None = None) -> Execution:
-        on_left = self._on_left if call.target.on_disconnect == "cancel" else None
-        running = Execution(call, on_left)
+        ends = call.target.on_disconnect == "cancel" and not call.at_once
+        running = Execution(call, self._on_left if ends else None)
         self._running[call.record.n] = running
         run = self._run if call.record.fence == call.record.attempt == 1 else self._run_on
         running.task = asyncio.get_running_loop().create_task(run(running, call, end))
@@ -321,7 +321,7 @@ class TurnRunner:
             call = msgspec.structs.replace(call, resolved=resolved)
             if call.record.fence != call.record.attempt:  # it has waited
                 call = as_before(call, await self._turns.calls_out(call.record))
-            if call.allowance is not None and call.document is not None and call.task is None:
+            if call.allowance is not None and call.document is not None and not call.is_queued:
                 # The document has room for what was agreed to, which is no other call's to spend;
                 # what is left of a budget that was kept with the call has none.
                 call.allowance.take_more(agreed(call.resolved) - before)
@@ -370,12 +370,12 @@ class TurnRunner:
         """What nobody has answered for the future; None if all was, and it ran on."""
         if self.by_rule is None:
             return end
-        if call.task is not None:  # a worker runs it on
+        if call.is_queued:  # a worker runs it on
             self._running.pop(record.n, None)
         onward, end = await ask_rules(self.by_rule, self._turns, call, record, end)
         if onward is None:
             return end
-        if call.task is not None:
+        if call.is_queued:
             busy = (Usage(), Failed.of(InProgress(retry_after=1)))
             running.broadcast.publish(busy, last=True)
             return None

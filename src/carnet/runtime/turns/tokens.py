@@ -8,6 +8,7 @@ from typing import Final
 
 from carnet.core.call import Call
 from carnet.core.messages.events import Usage
+from carnet.ports.calls.turns import Use
 from carnet.wire.grammar.json import MAX_INTEGER
 
 Tokens = tuple[int | None, int | None]  # in and out
@@ -47,3 +48,14 @@ def _added(used: int | None, before: int | None) -> int | None:
 
 def _bounded(tokens: int) -> int:
     return 0 if tokens < 0 else min(tokens, MAX_INTEGER)
+
+
+def uses_of(call: Call, tokens: Tokens, *, is_over: bool) -> tuple[Use, ...]:
+    """What the end of a call adds to quotas."""
+    uses: list[Use] = []
+    used = (tokens[0] or 0) + (tokens[1] or 0)
+    if call.quota is not None and used > 0:
+        uses.append(Use(call.quota, used))
+    if call.task_quota is not None and is_over:
+        uses.append(Use(call.task_quota, -1))
+    return tuple(uses)

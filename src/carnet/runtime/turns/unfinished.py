@@ -60,7 +60,7 @@ async def settle(
         await asyncio.sleep(WAITS_SECONDS[min(attempt, len(WAITS_SECONDS) - 1)])
         attempt += 1
         try:
-            if call.task is not None and tasks is not None:
+            if call.is_queued and tasks is not None:
                 # Where it is not ours any more, another worker has it.
                 await tasks.release(call.record, clock.wall_us(), lost=not is_over())
             else:

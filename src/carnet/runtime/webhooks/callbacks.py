@@ -1,4 +1,4 @@
-"""The webhooks to the callbacks of a task, written when the task has ended.
+"""The webhooks to the callbacks of a task, written when the task has ended, or waits.
 
 Law 1. A delivery is a function of the end that it tells: its body is what a caller who waited would
        have got in the dialect that it asked in, of a success and of a failure alike.
@@ -11,7 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol
 
 from carnet.core.call import Call
-from carnet.core.messages.events import Done, Event, Failed, Usage, is_terminal
+from carnet.core.messages.events import (
+    End,
+    Event,
+    Failed,
+    Usage,
+    Waiting,
+    is_terminal,
+    joined_text,
+)
 from carnet.core.messages.interrupt import Interrupt
 from carnet.core.money.amount import format_amount
 from carnet.core.people.address import asker
@@ -70,6 +78,7 @@ class CallbackDeliveries:
                 body=body,
                 secret_of=NOTIFY if own is None else owner,
                 learned=own is not None,
+                turn=call.record.n,
             )
 
     def _notice(self, call: Call, asked: Interrupt, owner: str) -> bytes:
@@ -93,7 +102,7 @@ class CallbackDeliveries:
         self,
         call: Call,
         events: Sequence[Event],
-        end: Done | Failed,
+        end: End,
         usage: Usage | None,
         callbacks: Sequence[Callback],
     ) -> tuple[Delivery, ...]:
@@ -125,7 +134,7 @@ class CallbackDeliveries:
         self,
         call: Call,
         events: Sequence[Event],
-        end: Done | Failed,
+        end: End,
         usage: Usage | None,
         name: str,
     ) -> bytes:
@@ -133,6 +142,8 @@ class CallbackDeliveries:
         writer = dialect.writer(call, self._gateway)
         if isinstance(end, Failed):
             return writer.refusal(end, usage).body
+        if isinstance(end, Waiting):
+            return writer.waiting(end, usage, joined_text(events)).body
         content = [event for event in events if not is_terminal(event) and type(event) is not Usage]
         return writer.whole([*content, *(() if usage is None else (usage,)), end])
 

@@ -12,7 +12,7 @@ Law 4. The operator gets a notice of each delivery that is dead, as a webhook. O
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -24,6 +24,7 @@ from carnet.errors import (
     ProviderUnavailable,
 )
 from carnet.faults import point
+from carnet.ports.calls.tasks import Callback
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import HttpAnswer, HttpClient
 from carnet.ports.world.outbox import Delivery, Outbox, Outcome, StoredDelivery
@@ -42,6 +43,13 @@ LEASE_SECONDS: Final = 60
 LOOK_SECONDS: Final = 1.0  # how late a delivery of another process is seen
 HELD_SECONDS: Final = 0.2  # before those are looked at again that are due and cannot be sent yet
 DEAD: Final = "outbox.dead"
+
+
+Callbacks = Callable[[str], Awaitable[Sequence[Callback]]]  # of a task
+
+
+async def _none(_: str) -> Sequence[Callback]:
+    return ()
 
 
 class Dispatcher:
@@ -79,6 +87,7 @@ class Dispatcher:
         self._ids = ids
         self._metrics = metrics
         self.notify = tuple(notify)
+        self.callbacks: Callbacks = _none  # what whoever named an address wants to be shown there
         self._woken = asyncio.Event()
         self._ending = False
         self._looking: asyncio.Task[None] | None = None
@@ -188,10 +197,18 @@ class Dispatcher:
         return DeliveryAttempt(reason=reason)
 
     async def _send(self, delivery: Delivery) -> DeliveryAttempt:
-        async with self._http.send(self._webhooks.request(delivery)) as answer:
+        request = self._webhooks.request(delivery, await self._named(delivery))
+        async with self._http.send(request) as answer:
             wait = read_wait(answer.header("retry-after"), answer.header("date"))
             await _drop(answer)
             return DeliveryAttempt(status=answer.status, wait=wait)
+
+    async def _named(self, delivery: Delivery) -> Callback | None:
+        """The address of a task as its caller named it, if it is still named."""
+        if delivery.kind != "callback" or delivery.task is None:
+            return None
+        named = await self.callbacks(delivery.task)
+        return next((each for each in named if each.url == delivery.url), None)
 
     def _note(self, stored: StoredDelivery, outcome: Outcome, seconds: float) -> None:
         delivery = stored.delivery

@@ -26,6 +26,7 @@ from carnet.errors import (
     TimestampInvalid,
     TimestampOutOfWindow,
 )
+from carnet.ports.calls.tasks import Callback
 from carnet.ports.trust.keys import OwnKeys
 from carnet.ports.world.clock import Clock
 from carnet.ports.world.http_client import Bounds, Outbound
@@ -43,6 +44,7 @@ ID: Final = "webhook-id"
 TIMESTAMP: Final = "webhook-timestamp"
 SIGNATURE: Final = "webhook-signature"
 TASK: Final = "carnet-task"
+TOKEN: Final = "x-a2a-notification-token"  # noqa: S105  a header
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105  what secrets of the standard begin with
 KEY_PREFIX: Final = "whpk_"
 TOLERANCE_SECONDS: Final = 300
@@ -98,8 +100,8 @@ class Webhooks:
             max_bytes=MOST_ANSWER,
         )
 
-    def request(self, delivery: Delivery) -> Outbound:
-        """The request of one attempt, signed for this moment."""
+    def request(self, delivery: Delivery, named: Callback | None = None) -> Outbound:
+        """The request of one attempt, signed for this moment; `named` is where it goes."""
         request = Outbound(
             url=delivery.url,
             body=delivery.body,
@@ -108,6 +110,7 @@ class Webhooks:
                 "user-agent": f"carnet/{__version__}",
                 **({} if delivery.task is None else {TASK: delivery.task}),
                 **self._standard(delivery),
+                **_shown(named),
             },
             kind="learned" if delivery.learned else "named",
             is_body_read=False,
@@ -122,6 +125,16 @@ class Webhooks:
         secret = self._secret_of(delivery.secret_of)
         shared = f"v1,{b64encode(_keyed(secret, content)).decode()}"
         return {ID: delivery.id, TIMESTAMP: timestamp, SIGNATURE: f"{shared} {own}"}
+
+
+def _shown(named: Callback | None) -> dict[str, str]:
+    """What a receiver wants to be shown, as whoever named it says."""
+    if named is None:
+        return {}
+    shown = {} if named.token is None else {TOKEN: named.token}
+    if named.authorization is not None:
+        shown["authorization"] = named.authorization.reveal()
+    return shown
 
 
 def _content(delivery: str, timestamp: str, body: bytes) -> bytes:

@@ -31,8 +31,8 @@ class Places:
 
     async def enter(self, call: Call) -> None:
         """Wait for a place, or raise Overloaded."""
-        is_patient = call.task is not None or not self._free.locked()
-        if self._waiting >= self._queue and call.task is None:
+        is_patient = call.is_queued or not self._free.locked()
+        if self._waiting >= self._queue and not call.is_queued:
             raise Overloaded(retry_after=1)
         self._waiting += 1
         try:

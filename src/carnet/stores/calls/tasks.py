@@ -25,8 +25,17 @@ from carnet.core.chain.turn import Turn
 from carnet.core.messages.outbound_call import lost_attempt
 from carnet.core.people.identity import Payer
 from carnet.faults import point
-from carnet.ports.calls.tasks import AwayRoom, Callback, StoredTask, TaskState
+from carnet.ports.calls.tasks import (
+    AwayRoom,
+    Callback,
+    ChangedTasks,
+    FoundTasks,
+    StoredTask,
+    TaskState,
+)
 from carnet.ports.calls.turns import Fenced, TurnFinish
+from carnet.stores.calls import contexts
+from carnet.stores.calls.contexts import SELECT_TASK, SHOW_TASK, read_task
 from carnet.stores.calls.elsewhere import waiting_elsewhere
 from carnet.stores.calls.fairness import fairly
 from carnet.stores.calls.turns import RunWatches, SearchRows
@@ -34,7 +43,7 @@ from carnet.stores.database import Database, Row, Statement, Value, marks
 from carnet.stores.secrets.seal import Unsealable, beside
 from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.moves import becomes, moves
-from carnet.stores.turn.row import TURN_COLUMNS, TURN_WIDTH, place, read_turn
+from carnet.stores.turn.row import place, read_turn
 from carnet.stores.turn.sealed_calls import CallSeal, quota_of
 
 _log = logging.getLogger(__name__)
@@ -46,17 +55,11 @@ MOST_SLICES: Final = 20  # of one page; then it ends before it is full
 MOST_ATTEMPTS: Final = 3  # of taking something where others took it first
 NONE_RUNNING: Final[Mapping[str, int]] = {}
 
-_SELECT = (
-    f"SELECT {TURN_COLUMNS}, k.id, k.sender, k.skill, k.progress, k.note, k.cancelled, k.lost,"
-    " (SELECT MIN(b.url) FROM callback b WHERE b.turn = k.turn AND b.place = 0), {more}"
-    " FROM task k JOIN turn t ON t.n = k.turn JOIN run r ON r.n = t.run {also}WHERE "
-)
-_SHOW = _SELECT.format(more="NULL", also="")
-_TAKE = _SELECT.format(more="c.sealed", also="JOIN kept_call c ON c.turn = k.turn ")
-_FIND = f"{_SHOW}k.id = ? AND (k.ended IS NULL OR k.ended >= ?)"
-_OF_TURN = f"{_SHOW}k.turn = ?"
+_TAKE = SELECT_TASK.format(more="c.sealed", also="JOIN kept_call c ON c.turn = k.turn ")
+_FIND = f"{SHOW_TASK}k.id = ? AND (k.ended IS NULL OR k.ended >= ?)"
+_OF_TURN = f"{SHOW_TASK}k.turn = ?"
 _SLICE = "SELECT k.turn FROM task k WHERE {} ORDER BY k.turn DESC LIMIT ?"
-_OF_SLICE = f"{_SHOW}k.turn IN ({{}}){{}} ORDER BY k.turn DESC"
+_OF_SLICE = f"{SHOW_TASK}k.turn IN ({{}}){{}} ORDER BY k.turn DESC"
 # A state that is compared so cannot be looked up: the index of it names everything that waits.
 _CANDIDATES = f"{_TAKE}t.state || '' = 'queued' AND t.n IN ({{}})"
 _NUMBERED = f"{_TAKE}t.n IN ({{}})"
@@ -144,6 +147,14 @@ class StoredTasks:
     async def of_turn(self, turn: int) -> StoredTask | None:
         """The task of a turn."""
         return _only(await self._database.fetch(_OF_TURN, (turn,)))
+
+    async def request(self, turn: Turn) -> bytes:
+        """What was asked of a turn, as it is recorded; empty if it is kept no more."""
+        return await contexts.read_request(self._database, turn.n)
+
+    async def request_size(self, turn: Turn) -> int:
+        """How many bytes that is, with what is recorded beside it."""
+        return await contexts.request_size(self._database, turn.n)
 
     async def kept(self, turn: int) -> StoredTask | None:
         """The task of a turn that waits for an answer, with what is kept to run it on."""
@@ -246,7 +257,7 @@ class StoredTasks:
         return replace(task, turn=turn, payer_quota=row[_QUOTA], reserve=reserve)
 
     def _opened(self, row: Row) -> StoredTask:
-        task, sealed, call_bytes = _read(row), row[-1], b""
+        task, sealed, call_bytes = read_task(row), row[-1], b""
         try:
             call_bytes = self._call_seal.open(sealed, row[_KEY])
         except Unsealable:
@@ -316,7 +327,7 @@ class StoredTasks:
             some = await self._slice(reader, before, size)
             if some:
                 query = _OF_SLICE.format(marks(len(some)), "".join(like))
-                found += map(_read, await self._database.fetch(query, (*some, *args.values())))
+                found += map(read_task, await self._database.fetch(query, (*some, *args.values())))
             if len(found) >= limit:
                 return found[:limit], found[limit - 1].turn.n
             if len(some) < size:
@@ -330,6 +341,10 @@ class StoredTasks:
         asked = {condition: value for condition, value in named.items() if value is not None}
         query = _SLICE.format(" AND ".join(asked) or "1 = 1")
         return [n for (n,) in await self._database.fetch(query, (*asked.values(), size))]
+
+    async def changed(self, asked: ChangedTasks) -> FoundTasks:
+        """Tasks of one sender that have a context, the last changed first."""
+        return await contexts.changed_tasks(self._database, asked)
 
     async def forget(self, ended_before: int) -> int:
         """Forget tasks that ended before then (the turns have their own retention); how many."""
@@ -381,19 +396,4 @@ def _named(row: Row) -> tuple[int, int]:
 
 
 def _only(rows: Sequence[Row]) -> StoredTask | None:
-    return _read(rows[0]) if rows else None
-
-
-def _read(row: Row) -> StoredTask:
-    task, sender, skill, progress, note, cancelled, lost, callback, _ = row[TURN_WIDTH:]
-    return StoredTask(
-        id=task,
-        turn=read_turn(row),
-        sender=sender,
-        skill=skill,
-        callback=callback,
-        progress=progress,
-        note=note,
-        cancelled=cancelled,
-        lost=lost,
-    )
+    return read_task(rows[0]) if rows else None

@@ -266,6 +266,8 @@ class StoredTurns:
         if claim.task is not None:
             task = partial(self._call_seal.seal, claim, claim.task)
             claim = replace(claim, task=await beside(len(claim.task.call_bytes), task))
+        elif claim.listed is not None and claim.listed.callback is not None:
+            claim = replace(claim, listed=self._call_seal.seal_listed(claim.listed))
         if claim.resolution is not None:
             sealed = self._interrupts.seal_answer(claim.resolution)
             claim = replace(claim, resolution=sealed)
@@ -300,6 +302,10 @@ class StoredTurns:
         return self._database.finish(finish)
 
     async def _wait(self, finish: TurnFinish) -> Turn:
+        if finish.tell is not None:  # those who are told what a task waits for
+            addresses = await self._callbacks.of_turn(finish.turn.n)
+            more = finish.tell(addresses) if addresses else ()
+            finish = replace(finish, deliveries=(*finish.deliveries, *more), tell=None)
         sealed = await beside(len(finish.call_bytes), partial(self._interrupts.seal, finish))
         return await self._database.finish(sealed)
 

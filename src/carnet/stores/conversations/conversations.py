@@ -26,6 +26,7 @@ from carnet.errors import (
 )
 from carnet.faults import point
 from carnet.ports.calls.conversations import (
+    AnswerPlace,
     BegunAnswer,
     KeptConversation,
     KeptMessage,
@@ -34,6 +35,7 @@ from carnet.ports.calls.conversations import (
     OpenAnswer,
     Settled,
 )
+from carnet.ports.world.outbox import Delivery
 from carnet.stores.conversations import statements as sql
 from carnet.stores.conversations.deletion import ConversationDeletion
 from carnet.stores.conversations.rows import (
@@ -45,6 +47,7 @@ from carnet.stores.conversations.rows import (
 from carnet.stores.conversations.search import ConversationSearch
 from carnet.stores.conversations.words import TEXT, TITLE, index, words_of
 from carnet.stores.database import Database, Row, Statement, Value, marks
+from carnet.stores.outbox import put_some
 from carnet.stores.turn.row import read_turn
 
 MOST_CONVERSATIONS: Final = 10_000  # of one owner
@@ -199,8 +202,10 @@ class StoredConversations:
             raise MessageNotFound
         return BegunAnswer(found, question, answer, is_new=True)
 
-    async def settle(self, owner: str, answer: str, settled: Settled) -> None:
-        """Write an answer down; it is not being given any more."""
+    async def settle(
+        self, owner: str, answer: str, settled: Settled, notices: Sequence[Delivery] = ()
+    ) -> None:
+        """Write an answer down, and who is told; it is not being given any more."""
         used = (settled.tokens_in or 0, settled.tokens_out or 0, settled.cost or 0)
         counted = [value for amount in used for value in (amount, answer)]
         rows = await self._database.fetch(sql.BOTH, (answer, owner))
@@ -220,9 +225,17 @@ class StoredConversations:
                 (sql.ASKED, (settled.state, answer, owner)),
                 *_relayed(owner, answer, settled),
                 *index(owner, id, words, TEXT),
+                *[each for notice in notices for each in put_some(notice, settled.now)],
             ]
         )
         point("message.settled")
+
+    async def place_of(self, owner: str, answer: KeptMessage) -> AnswerPlace | None:
+        """Where an answer of hers is given that has not been written down; None for another."""
+        rows = await self._database.fetch(sql.ANSWER_PLACE, (answer.id, owner))
+        for id, cause, before in rows:
+            return AnswerPlace(id, is_triggered=cause != "message" and before is None)
+        return None
 
     async def release(self, owner: str, answer: str, code: str | None) -> None:
         """Note that an answer is not being given: nothing of it was said."""
@@ -328,13 +341,32 @@ class StoredConversations:
             raise ConversationNotFound
         return found
 
-    async def open_answers(self, *, after: int, limit: int, is_given: bool) -> Sequence[OpenAnswer]:
-        """Answers that are being given, or wait, of everybody."""
-        rows = await self._database.fetch(sql.GIVEN if is_given else sql.WAITING, (after, limit))
-        return [
-            OpenAnswer(n, owner, id, since, is_given, read_message(tuple(row)))
-            for n, owner, id, since, *row in rows
-        ]
+    async def given_up(
+        self, *, after: int, limit: int, begun: int, ended: int
+    ) -> Sequence[OpenAnswer]:
+        """Answers that should be being given, of everybody, and are not, by their numbers."""
+        rows = await self._database.fetch(sql.GIVEN, (after, begun, ended, limit))
+        return _open(rows, is_given=True)
+
+    async def gone_on(
+        self, *, after: int, limit: int, most: int
+    ) -> tuple[Sequence[OpenAnswer], int]:
+        """Of the next `most` answers that wait those whose turns have ended; and where to go on."""
+        ((count, last),) = await self._database.fetch(sql.LAST_WAITING, (after, most))
+        if not count:
+            return [], 0
+        rows = await self._database.fetch(sql.WAITING, (after, last, limit))
+        found = _open(rows, is_given=False)
+        if len(found) == limit:
+            return found, found[-1].n
+        return found, last if count == most else 0
+
+
+def _open(rows: Sequence[Row], *, is_given: bool) -> list[OpenAnswer]:
+    return [
+        OpenAnswer(n, owner, id, since, is_given, read_message(tuple(row)))
+        for n, owner, id, since, *row in rows
+    ]
 
 
 def _relayed(owner: str, answer: str, settled: Settled) -> list[Statement]:

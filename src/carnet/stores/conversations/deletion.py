@@ -62,7 +62,7 @@ _WIPE_TURN: Final = (
 )
 _SEEN: Final = "UPDATE turn_seen SET correlation = NULL, code = ? WHERE turn IN ({})"
 _CALLBACKS: Final = "DELETE FROM outbox WHERE task IN (SELECT id FROM task WHERE turn IN ({}))"
-_NOTICES: Final = "DELETE FROM outbox WHERE kind = 'notice' AND body LIKE ?"
+_NOTICES: Final = "DELETE FROM outbox WHERE turn IN ({})"
 
 
 class ConversationDeletion:
@@ -114,7 +114,6 @@ class ConversationDeletion:
             names = sorted({run for _, run in left if run is not None})
             turns = await self._turns_in(owner, names)
             statements = await self._tombstones(turns, now)
-            statements += [(_NOTICES, (b'%"run":"' + name.encode() + b'"%',)) for name in names]
             numbers: list[Value] = [number for number, _ in left]
             statements.append((_BLANK.format(marks(len(numbers))), (b"", *numbers)))
             await self._transact(statements)
@@ -144,7 +143,9 @@ class ConversationDeletion:
         listed = marks(len(numbers))
         rows = await self._database.fetch(_SIZES.format(listed), numbers)
         sizes: dict[int, int] = {turn: int(size) for turn, size in rows}
-        statements: list[Statement] = [(_CALLBACKS.format(listed), numbers)]
+        statements: list[Statement] = [
+            (sql.format(listed), numbers) for sql in (_CALLBACKS, _NOTICES)
+        ]
         statements += [
             (f"DELETE FROM {table} WHERE turn IN ({listed})", numbers)
             for table in WITH_EVENTS

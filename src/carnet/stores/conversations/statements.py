@@ -121,13 +121,34 @@ FIRST_ONES: Final = (
     "SELECT parent, id FROM message WHERE conversation = ? AND parent IS NULL ORDER BY n"
 )
 TURN: Final = f"{SELECT_TURN} WHERE r.id = ? AND t.turn = ? AND {{}} ORDER BY t.n DESC LIMIT 1"
+# Where an answer is given that is not written down yet.
+ANSWER_PLACE: Final = (
+    "SELECT c.id, c.cause, q.parent FROM message m JOIN conversation c ON c.n = m.conversation"
+    " JOIN message q ON q.n = m.parent WHERE m.id = ? AND c.owner = ? AND c.deleted IS NULL"
+    " AND (c.answering = m.id OR m.waits = 1)"
+)
+# The turn of an answer, of the same owner; another's may have the same names.
+_OF: Final = (
+    "SELECT 1 FROM run r JOIN turn t ON t.run = r.n WHERE r.id = m.run AND t.turn = m.turn"
+    " AND (m.owner = 'person:' || t.person OR (t.person IS NULL AND t.actor = m.owner))"
+)
+_ENDED: Final = "t.state IN ('done', 'failed', 'unknown')"
+# Answers that nobody gives any more: begun long enough ago, without a turn or with one that has
+# ended, or waits, long enough ago.
 GIVEN: Final = (
     f"SELECT c.n, c.owner, c.id, c.updated, {MESSAGE_COLUMNS} FROM conversation c"
     " JOIN message m ON m.id = c.answering WHERE c.answering IS NOT NULL AND c.n > ?"
+    f" AND c.updated <= ? AND (NOT EXISTS ({_OF}) OR EXISTS ({_OF}"
+    f" AND ({_ENDED} OR t.state = 'waiting') AND (t.ended IS NULL OR t.ended <= ?)))"
     " ORDER BY c.n LIMIT ?"
+)
+# Answers that waited, of so many that wait, and whose turns have ended since.
+LAST_WAITING: Final = (
+    "SELECT COUNT(*), MAX(looked.n) FROM"
+    " (SELECT n FROM message WHERE waits = 1 AND n > ? ORDER BY n LIMIT ?) AS looked"
 )
 WAITING: Final = (
     f"SELECT m.n, c.owner, c.id, c.updated, {MESSAGE_COLUMNS} FROM message m"
-    " JOIN conversation c ON c.n = m.conversation WHERE m.waits = 1 AND m.n > ?"
-    " ORDER BY m.n LIMIT ?"
+    " JOIN conversation c ON c.n = m.conversation WHERE m.waits = 1 AND m.n > ? AND m.n <= ?"
+    f" AND EXISTS ({_OF} AND {_ENDED}) ORDER BY m.n LIMIT ?"
 )

@@ -315,13 +315,22 @@ class HotBatch:
             await self._session.query(sql.ADD_UNPAID, *columns(list(finishing.unpaid.items()), 2))
         if claiming.waiting.tasks or claiming.resolved:
             await self._write_waiters()
-        if finishing.requeued or finishing.deliveries or finishing.tasks:
+        await self._write_listed()
+        if finishing.requeued or finishing.deliveries or finishing.tasks or finishing.touched:
             await self._write_tasks()
         if claiming.lost or finishing.outbound:
             outbound = claiming.lost + finishing.outbound
             await self._session.query(sql.PUT_OUTBOUND, *columns(outbound, len(sql.OUTBOUND)))
         if finishing.refunds or finishing.calls or finishing.closed or finishing.reopened:
             await self._write_waiting()
+
+    async def _write_listed(self) -> None:
+        """The tasks that run at once, and where the end of any task is told."""
+        waiting, query = self._claiming.waiting, self._session.query
+        if waiting.listed:
+            await query(sql.LIST_TASKS, *columns(waiting.listed, len(sql.TASK)))
+        if waiting.callbacks:
+            await query(sql.PUT_CALLBACKS, *columns(waiting.callbacks, len(sql.CALLBACK)))
 
     async def _write_waiters(self) -> None:
         """What is to run later, and what was answered; and where it waits."""
@@ -341,25 +350,25 @@ class HotBatch:
         if claiming.holding:
             await query(sql.HOLD_MORE, *columns(claiming.holding, 2))
         if claiming.driven:
-            await query(sql.DRIVE_TASKS, *columns(claiming.driven, 4))
+            await query(sql.DRIVE_TASKS, *columns(claiming.driven, len(sql.TASK)))
 
     async def _put_tasks(self, waiting: WaitingRows) -> None:
         query = self._session.query
-        await query(sql.PUT_TASKS, *columns(waiting.tasks, 4))
+        await query(sql.PUT_TASKS, *columns(waiting.tasks, len(sql.TASK)))
         await query(sql.KEEP_CALLS, *columns(waiting.calls, 3))
-        if waiting.callbacks:
-            await query(sql.PUT_CALLBACKS, *columns(waiting.callbacks, 4))
 
     async def _write_tasks(self) -> None:
         """What finishes of tasks leave behind."""
         finishing, query = self._finishing, self._session.query
         if finishing.requeued:
             await query(sql.WAIT_AGAIN, *columns(finishing.requeued, 4))
+        if finishing.touched:
+            await query(sql.TOUCH_TASKS, *columns(finishing.touched, 2))
         if finishing.tasks:
             await query(sql.END_TASKS, *columns(finishing.tasks, 2))
         if finishing.deliveries:
             rows = sorted(delivery_row(delivery, now) for delivery, now in finishing.deliveries)
-            await query(sql.PUT_DELIVERIES, *columns(rows, 10), GONE)
+            await query(sql.PUT_DELIVERIES, *columns(rows, 11), GONE)
 
     async def _write_waiting(self) -> None:
         """What turns leave behind that wait for an answer."""

@@ -48,6 +48,7 @@ _HOT: Final = (
     "SET statement_timeout = '3s'; SET plan_cache_mode = force_generic_plan;"
     " SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;"
 )
+OPEN_SECONDS: Final = 10.0  # that a database may take to answer whoever starts
 _COLD: Final = "SET statement_timeout = '10s';"
 _WHOLE: Final = (  # for reading or writing all of it
     "SET statement_timeout = 0; SET lock_timeout = '60s';"
@@ -150,11 +151,9 @@ def named(error: Exception) -> str:
     return type(error).__name__ + (f" ({state})" if state else "")
 
 
-async def connect(url: str, settings: str) -> PostgresSession:
+async def connect(url: str, settings: str, seconds: float = CONNECT_SECONDS) -> PostgresSession:
     """One connection with the settings of this house."""
-    connection = await asyncpg.connect(
-        url, timeout=CONNECT_SECONDS, target_session_attrs="read-write"
-    )
+    connection = await asyncpg.connect(url, timeout=seconds, target_session_attrs="read-write")
     try:
         await connection.execute(_SETTINGS + settings)
     except BaseException:
@@ -165,7 +164,7 @@ async def connect(url: str, settings: str) -> PostgresSession:
 
 async def _connect_or_explain(url: str, settings: str = _COLD) -> PostgresSession:
     try:
-        return await connect(url, settings)
+        return await connect(url, settings, OPEN_SECONDS)
     except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as e:
         raise _unusable(url, e) from None
 

@@ -168,6 +168,19 @@ RESOLVED: Final = _columns(
     resolved="int", resolver="text", outcome="text", value_sealed="bytes", turn="int", id="text"
 )
 RATE: Final = _columns(bucket="text", tat="int")
+CALLBACK: Final = _columns(
+    turn="int",
+    url="text",
+    dialect="text",
+    created="int",
+    name="text",
+    token="text",  # noqa: S106  a column
+    auth_sealed="bytes",
+    key_id="text",
+)
+TASK: Final = _columns(
+    turn="int", id="text", sender="text", skill="text", context="text", updated="int"
+)
 QUOTA: Final = _columns(name="text", spent="int", reserved="int")
 
 # No row comes twice: a turn that is claimed again was not running, and one that ends was.
@@ -210,21 +223,22 @@ SELECT w.name, 0, 0, w.unpaid FROM unnest($1::text[], $2::bigint[]) AS w (name, 
 ON CONFLICT (name) DO UPDATE SET unpaid = purse.unpaid + excluded.unpaid
 """
 
-# After WRITE, for the turns of tasks. One that is sent again keeps its id; what it was is replaced.
-PUT_TASKS: Final = """
-WITH forgotten AS (DELETE FROM callback WHERE turn = ANY ($1::bigint[]))
-INSERT INTO task (turn, id, sender, skill) SELECT w.turn, w.id, w.sender, w.skill
-FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS w (turn, id, sender, skill)
-ON CONFLICT (turn) DO UPDATE SET sender = excluded.sender, skill = excluded.skill,
-    progress = NULL, note = NULL, cancelled = NULL, lost = 0, ended = NULL
+_INSERT_TASKS: Final = f"""
+INSERT INTO task ({names(TASK)}) SELECT {names(TASK, "w.{}")} FROM {_Arrays().rows(TASK)}
+ON CONFLICT (turn) DO UPDATE SET updated = excluded.updated, lost = 0, ended = NULL"""
+
+# After WRITE, for tasks that run at once. One that is sent again keeps its id, and who is told.
+LIST_TASKS: Final = f"""{_INSERT_TASKS}, sender = excluded.sender,
+    skill = excluded.skill, progress = NULL, note = NULL, cancelled = NULL
 """
 
+# After WRITE, for the turns of tasks. One that is sent again keeps its id; what it was is replaced.
+PUT_TASKS: Final = f"""
+WITH forgotten AS (DELETE FROM callback WHERE turn = ANY ($1::bigint[]))
+{LIST_TASKS}"""
+
 # Turns that have waited for an answer and are run on as tasks; the call of each is kept already.
-DRIVE_TASKS: Final = """
-INSERT INTO task (turn, id, sender, skill) SELECT w.turn, w.id, w.sender, w.skill
-FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS w (turn, id, sender, skill)
-ON CONFLICT (turn) DO UPDATE SET lost = 0, ended = NULL
-"""
+DRIVE_TASKS: Final = _INSERT_TASKS
 
 # The rank of the first task that waits for each agent, and those of new ones.
 FRONTS: Final = """
@@ -243,10 +257,10 @@ FROM unnest($1::bigint[], $2::bytea[], $3::text[]) AS w (turn, sealed, key_id)
 ON CONFLICT (turn) DO UPDATE SET sealed = excluded.sealed, key_id = excluded.key_id
 """
 
-PUT_CALLBACKS: Final = """
-INSERT INTO callback (turn, place, url, dialect, created)
-SELECT w.turn, 0, w.url, w.dialect, w.created
-FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) AS w (turn, url, dialect, created)
+PUT_CALLBACKS: Final = f"""
+INSERT INTO callback (place, {names(CALLBACK)})
+SELECT 0, {names(CALLBACK, "w.{}")} FROM {_Arrays().rows(CALLBACK)}
+ON CONFLICT (turn, place) DO NOTHING
 """
 
 # After WRITE, for what comes with a call now and then.
@@ -338,24 +352,29 @@ FROM unnest($3::bigint[], $4::bigint[]) AS w (lost, n) WHERE task.turn = ANY (AR
 
 END_TASKS: Final = """
 WITH done AS (DELETE FROM kept_call WHERE turn = ANY ($2::bigint[]))
-UPDATE task SET ended = w.ended
+UPDATE task SET ended = w.ended, updated = w.ended
 FROM unnest($1::bigint[], $2::bigint[]) AS w (ended, n) WHERE task.turn = ANY (ARRAY[w.n])
+"""
+
+TOUCH_TASKS: Final = """
+UPDATE task SET updated = w.updated
+FROM unnest($1::bigint[], $2::bigint[]) AS w (updated, n) WHERE task.turn = ANY (ARRAY[w.n])
 """
 
 # A delivery to an address that is gone is dead from the start.
 PUT_DELIVERIES: Final = """
-INSERT INTO outbox (id, kind, receiver, url, body, task, secret_of, learned, state, attempts, due,
-    fence, created, ended, reason)
-SELECT w.id, w.kind, w.receiver, w.url, w.body, w.task, w.secret_of, w.learned,
+INSERT INTO outbox (id, kind, receiver, url, body, task, secret_of, learned, turn, state, attempts,
+    due, fence, created, ended, reason)
+SELECT w.id, w.kind, w.receiver, w.url, w.body, w.task, w.secret_of, w.learned, w.turn,
     CASE WHEN w.gone IS NULL THEN 'pending' ELSE 'dead' END, 0, w.due, 0, w.created,
     CASE WHEN w.gone IS NULL THEN NULL ELSE w.created END,
-    CASE WHEN w.gone IS NULL THEN NULL ELSE $11::text END
+    CASE WHEN w.gone IS NULL THEN NULL ELSE $12::text END
 FROM (
     SELECT u.*, (SELECT MIN(g.at) FROM gone g
         WHERE g.owner = ANY (ARRAY[u.secret_of, '']) AND g.url = ANY (ARRAY[u.url])) AS gone
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::text[],
-        $7::text[], $8::bigint[], $9::bigint[], $10::bigint[])
-        AS u (id, kind, receiver, url, body, task, secret_of, learned, due, created)
+        $7::text[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])
+        AS u (id, kind, receiver, url, body, task, secret_of, learned, turn, due, created)
 ) AS w
 ON CONFLICT (id) DO NOTHING
 """

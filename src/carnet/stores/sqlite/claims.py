@@ -75,7 +75,8 @@ _WAIT_AGAIN = (
     f" WHERE n = ? AND {may_become('queued')}"
 )
 _CLEAR_PROGRESS = "UPDATE task SET progress = NULL, note = NULL, lost = lost + ? WHERE turn = ?"
-_END_TASK = "UPDATE task SET ended = ? WHERE turn = ?"
+_END_TASK = "UPDATE task SET ended = ?1, updated = ?1 WHERE turn = ?2"
+_TOUCH_TASK = "UPDATE task SET updated = ? WHERE turn = ?"
 _FORGET_CALL = "DELETE FROM kept_call WHERE turn = ?"
 _SET_RUN_COST = "UPDATE run SET cost = ? WHERE n = ?"
 _INSERT_LEDGER = (
@@ -147,6 +148,8 @@ class FinishBatch:
         if rules.deliveries:
             write(PUT, [delivery_row(delivery, now) for delivery, now in rules.deliveries])
             write(END_IF_GONE, [(GONE, delivery.id) for delivery, _ in rules.deliveries])
+        if rules.touched:
+            write(_TOUCH_TASK, rules.touched)
         if rules.tasks:
             write(_END_TASK, rules.tasks)
             write(_FORGET_CALL, [row[1:] for row in rules.tasks])
@@ -377,6 +380,10 @@ class ClaimBatch:
             write(ADD_TO_QUOTA, [(name, more, 0) for name, more in rules.taken.items()])
         if rules.resolved or rules.waiting.tasks:
             waits.write(self._connection, rules)
+        if rules.waiting.listed:
+            waits.list_tasks(self._connection, rules)
+        if rules.waiting.callbacks:
+            waits.put_callbacks(self._connection, rules)
 
     def _use_nonces(self, used: Sequence[Nonce]) -> None:
         first = self._numbers.nonce + 1

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from carnet.ports.calls.turns import TurnClaim
+from carnet.stores.database import marks
 from carnet.stores.turn.answers import MOST_COUNTED, pending, queues
 from carnet.stores.turn.claim_rules import ClaimRules
 from carnet.stores.turn.interrupts import RESOLVE
 from carnet.stores.turn.row import RESUME, SqlConnection, has_waited, place
+from carnet.stores.turn.sealed_calls import CALLBACK, TASK
 
 KEEP_CALL: Final = (
     "INSERT INTO kept_call (turn, sealed, key_id) VALUES (?, ?, ?) ON CONFLICT (turn) DO UPDATE"
@@ -24,18 +26,19 @@ QUEUED: Final = (
 _HOLD_MORE: Final = "UPDATE turn SET holds = ? WHERE n = ? AND state || '' = 'waiting'"
 _SET_RANK: Final = "UPDATE turn SET rank = ? WHERE n = ?"
 # A task that is sent again keeps its id; what it was is replaced.
+_INSERT_TASK: Final = (
+    f"INSERT INTO task ({', '.join(TASK)}) VALUES ({marks(len(TASK))})"  # noqa: S608  our own words
+    " ON CONFLICT (turn) DO UPDATE SET updated = excluded.updated, lost = 0, ended = NULL"
+)
 _PUT_TASK: Final = (
-    "INSERT INTO task (turn, id, sender, skill) VALUES (?, ?, ?, ?) ON CONFLICT (turn) DO UPDATE"
-    " SET sender = excluded.sender, skill = excluded.skill, progress = NULL, note = NULL,"
-    " cancelled = NULL, lost = 0, ended = NULL"
+    f"{_INSERT_TASK}, sender = excluded.sender, skill = excluded.skill, progress = NULL,"
+    " note = NULL, cancelled = NULL"
 )
-_DRIVE_TASK: Final = (
-    "INSERT INTO task (turn, id, sender, skill) VALUES (?, ?, ?, ?) ON CONFLICT (turn) DO UPDATE"
-    " SET lost = 0, ended = NULL"
-)
+_DRIVE_TASK: Final = _INSERT_TASK
 _FORGET_CALLBACKS: Final = "DELETE FROM callback WHERE turn = ?"
 _PUT_CALLBACK: Final = (
-    "INSERT INTO callback (turn, place, url, dialect, created) VALUES (?, 0, ?, ?, ?)"
+    f"INSERT INTO callback (place, {', '.join(CALLBACK)}) VALUES (0, {marks(len(CALLBACK))})"  # noqa: S608
+    " ON CONFLICT (turn, place) DO NOTHING"
 )
 
 _N: Final = place("n")
@@ -64,5 +67,14 @@ def write(connection: SqlConnection, rules: ClaimRules) -> None:
         many(_PUT_TASK, rules.waiting.tasks)
         many(KEEP_CALL, rules.waiting.calls)
         many(_FORGET_CALLBACKS, [row[:1] for row in rules.waiting.tasks])
-        many(_PUT_CALLBACK, rules.waiting.callbacks)
     many(_SET_RANK, rules.waiting.ranks)
+
+
+def list_tasks(connection: SqlConnection, rules: ClaimRules) -> None:
+    """Write the tasks that run at once; one that runs again keeps its id, and who is told."""
+    connection.executemany(_PUT_TASK, rules.waiting.listed)
+
+
+def put_callbacks(connection: SqlConnection, rules: ClaimRules) -> None:
+    """Write where the end of a task is told; one that runs again tells it where it would have."""
+    connection.executemany(_PUT_CALLBACK, rules.waiting.callbacks)

@@ -12,26 +12,42 @@ from typing import Final, Protocol
 
 from msgspec.structs import replace
 
+from carnet.errors import TooManyFirings
 from carnet.faults import point
 from carnet.ports.calls.triggers import (
     Firing,
     FiringEnd,
     FiringRecord,
     NewFiring,
+    Resting,
     Room,
+    Schedule,
     TriggerKind,
 )
 from carnet.ports.world.outbox import Delivery
 from carnet.stores.database import Database, Row, Statement
-from carnet.stores.outbox import END_IF_GONE, GONE, PUT, delivery_row
+from carnet.stores.outbox import END_IF_GONE, GONE, PUT, PUT_IF, delivery_row
 
 RETRY_SECONDS: Final = 60  # for who was sent away because too much is to be begun
 KEEP_US: Final = 30 * 86_400_000_000  # how long it is known what became of one
 FORGET_AT_A_TIME: Final = 500
 
+_NAMES: Final = Firing.__struct_fields__
 _INSERT: Final = (
     "INSERT INTO firing (key, kind, source, name, person, token, agent, content, tick, state, due)"
     " SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, 'due', ?"
+)
+# A tick that begins nothing: too much is to begin. Where it was written down it is not dropped.
+_DROP: Final = (
+    "INSERT INTO firing (key, kind, source, name, person, token, agent, content, tick, state, due,"
+    " code, ended) SELECT ?, ?, ?, ?, ?, ?, ?, '', ?, 'dropped', ?, ?, ? WHERE {}"
+    " ON CONFLICT DO NOTHING"
+)
+# Of several that were dropped one after the other the first; its key is the argument.
+_DROPPED_FIRST: Final = (
+    "EXISTS (SELECT 1 FROM firing f WHERE f.key = ? AND f.state = 'dropped' AND COALESCE("
+    "(SELECT b.state FROM firing b WHERE b.person = f.person AND b.kind = f.kind"
+    " AND b.name = f.name AND b.n < f.n ORDER BY b.n DESC LIMIT 1), '') <> 'dropped')"
 )
 # How much may be to begin of one person's; her number and the bound are the arguments.
 WAITING: Final = (
@@ -41,7 +57,7 @@ FORGET_FIRINGS: Final = "DELETE FROM firing WHERE kind = ? AND person = ? AND na
 _FREE: Final = "state = 'due' AND due <= ? AND held <= ?"
 # Of each person the first of hers, so that nobody waits behind much of somebody else's.
 _DUE: Final = (
-    "SELECT n, kind, name, key, person, token, agent, content, tick, fence, attempts FROM firing"  # noqa: S608
+    f"SELECT {', '.join(_NAMES)} FROM firing"  # noqa: S608
     " WHERE n IN (SELECT f.n FROM (SELECT n, due, ROW_NUMBER() OVER"
     f" (PARTITION BY person ORDER BY due, n) AS place FROM firing WHERE {_FREE}) f"
     " WHERE f.place <= ? ORDER BY f.due, f.n LIMIT ?) ORDER BY due, n"
@@ -59,6 +75,10 @@ _END: Final = (
 )
 _WAIT: Final = f"UPDATE firing SET due = ?, attempts = 0, held = 0{_OURS}"  # noqa: S608
 _PUT_OFF: Final = f"UPDATE firing SET due = ?, held = 0{_OURS}"  # noqa: S608
+_REST: Final = (
+    "UPDATE {} SET paused = ? WHERE person = ? AND name = ? AND token = ? AND paused IS NULL"
+)
+_TABLES: Final[dict[TriggerKind, str]] = {"schedule": "schedule", "webhook": "hook"}
 _LET_GO: Final = "UPDATE firing SET held = 0 WHERE state = 'due' AND held > 0"
 _RECENT: Final = (
     "SELECT tick, state, conversation, code, ended FROM firing"
@@ -88,6 +108,20 @@ def insert_firing(kind: TriggerKind, source: _Source, firing: NewFiring) -> Stat
     """What writes one down; a condition follows."""
     whose = (firing.key, kind, source.n, source.name, source.person, source.token, source.agent)
     return _INSERT, (*whose, firing.content, firing.tick, firing.tick)
+
+
+def drop_firing(
+    source: Schedule, firing: NewFiring, notices: Sequence[Delivery], now: int, where: Statement
+) -> list[Statement]:
+    """What writes down that a tick begins nothing, if it is not to begin; and who is told."""
+    condition, args = where
+    whose = (firing.key, "schedule", source.n, source.name, source.person, source.token)
+    row = (*whose, source.agent, firing.tick, firing.tick, TooManyFirings.code, now, *args)
+    puts = [
+        (PUT_IF.format(_DROPPED_FIRST), (*delivery_row(notice, now), firing.key))
+        for notice in notices
+    ]
+    return [(_DROP.format(condition), row), *puts, *[_end_if_gone(each) for each in notices]]
 
 
 class StoredFirings:
@@ -150,6 +184,12 @@ class StoredFirings:
         """Have it tried again then; False if another gateway has it."""
         return await self._change(_PUT_OFF, (due,), firing)
 
+    async def rest(self, trigger: Resting, notices: Sequence[Delivery], *, now: int) -> None:
+        """Pause a schedule or a hook whose token has ended, and keep who is told of that."""
+        row = (now, trigger.person, trigger.name, trigger.token)
+        statement = (_REST.format(_TABLES[trigger.kind]), row)
+        await self._database.transact([statement, *_put(notices, now)])
+
     async def recent(
         self, kind: TriggerKind, person: int, name: str, limit: int
     ) -> builtins.list[FiringRecord]:
@@ -175,21 +215,12 @@ class StoredFirings:
 def _put(notices: Sequence[Delivery], now: int) -> Iterator[Statement]:
     for notice in notices:
         yield PUT, delivery_row(notice, now)
-        yield END_IF_GONE, (GONE, notice.id)
+        yield _end_if_gone(notice)
+
+
+def _end_if_gone(notice: Delivery) -> Statement:
+    return END_IF_GONE, (GONE, notice.id)
 
 
 def _read(row: Row) -> Firing:
-    n, kind, name, key, person, token, agent, content, tick, fence, attempts = row
-    return Firing(
-        n=n,
-        kind=kind,
-        name=name,
-        key=key,
-        person=person,
-        token=token,
-        agent=agent,
-        content=content,
-        tick=tick,
-        fence=fence,
-        attempts=attempts,
-    )
+    return Firing(**dict(zip(_NAMES, row, strict=True)))

@@ -8,12 +8,12 @@ Law 2. An event is remembered, and what it begins is written down, in one transa
 import builtins
 from typing import Final
 
+from msgspec.structs import asdict
+
 from carnet.core.people.identity import Secret
 from carnet.errors import (
     StorageUnavailable,
     TooManyFirings,
-    TooManyTriggers,
-    TriggerExists,
     TriggerPaused,
 )
 from carnet.faults import point
@@ -21,21 +21,11 @@ from carnet.ports.calls.triggers import Hook, NewFiring, NewHook
 from carnet.stores.database import Database, Row
 from carnet.stores.secrets.seal import Seal, Unsealable
 from carnet.stores.secrets.secrets_file import Keys
-from carnet.stores.triggers.firings import (
-    FORGET_AT_A_TIME,
-    FORGET_FIRINGS,
-    RETRY_SECONDS,
-    insert_firing,
-)
+from carnet.stores.triggers.firings import FORGET_AT_A_TIME, RETRY_SECONDS, insert_firing
+from carnet.stores.triggers.owned import OwnedRows
 
-_COLUMNS: Final = "n, person, name, token, agent, scheme, template, created, paused, previous_until"
-_ADD: Final = (
-    "INSERT INTO hook (person, name, token, agent, scheme, template, sealed, key_id, created)"
-    " SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE (SELECT COUNT(*) FROM hook WHERE person = ?) < ?"
-    " AND EXISTS (SELECT 1 FROM person WHERE n = ? AND ended IS NULL) ON CONFLICT DO NOTHING"
-)
-_LIST: Final = f"SELECT {_COLUMNS} FROM hook WHERE person = ? ORDER BY name"  # noqa: S608
-_FIND: Final = f"SELECT {_COLUMNS} FROM hook WHERE person = ? AND name = ?"  # noqa: S608
+_NAMES: Final = Hook.__struct_fields__
+_COLUMNS: Final = ", ".join(_NAMES)
 _SECRETS: Final = (
     "SELECT sealed, previous_sealed, previous_until FROM hook WHERE n = ? AND created = ?"
 )
@@ -43,12 +33,9 @@ _ROTATE: Final = (
     "UPDATE hook SET previous_sealed = sealed, previous_until = ?, sealed = ?, key_id = ?"
     " WHERE n = ? AND created = ?"
 )
-_PAUSE: Final = "UPDATE hook SET paused = COALESCE(paused, ?) WHERE person = ? AND name = ?"
-_RESUME: Final = "UPDATE hook SET paused = NULL WHERE person = ? AND name = ?"
 _FORGET_SEEN: Final = (
     "DELETE FROM hook_seen WHERE hook IN (SELECT n FROM hook WHERE person = ? AND name = ?)"
 )
-_DELETE: Final = "DELETE FROM hook WHERE person = ? AND name = ?"
 # Another copy waits here until this one is committed, and then finds that it is remembered.
 _REMEMBER: Final = (
     "INSERT INTO hook_seen (hook, event, expires, claim) SELECT n, ?, ?, ? FROM hook"
@@ -73,33 +60,17 @@ class StoredHooks:
 
     def __init__(self, database: Database, keys: Keys) -> None:
         self._database = database
+        self.own: Final = OwnedRows(
+            database, "hook", "webhook", _COLUMNS, _read, forgets=(_FORGET_SEEN,)
+        )
         self._key_id = keys.key_id
         self._seal = Seal(keys.seal)
 
     async def add(self, new: NewHook, secret: Secret, *, most: int, now: int) -> Hook:
         """Keep one. Raises TriggerExists, or TooManyTriggers where she has `most`."""
         sealed = self._seal.seal(secret.reveal(), label=_label(new, now))
-        row = (
-            *(new.person, new.name, new.token, new.agent, new.scheme, new.template, sealed),
-            *(self._key_id, now, new.person, most, new.person),
-        )
-        if not await self._database.execute(_ADD, row):
-            if await self.find(new.person, new.name) is not None:
-                raise TriggerExists
-            raise TooManyTriggers(limit=most)
-        made = await self.find(new.person, new.name)
-        if made is None:  # deleted in this moment
-            raise TriggerExists
-        return made
-
-    async def list(self, person: int) -> builtins.list[Hook]:
-        """Hers, by name."""
-        return [_read(row) for row in await self._database.fetch(_LIST, (person,))]
-
-    async def find(self, person: int, name: str) -> Hook | None:
-        """One of hers."""
-        rows = await self._database.fetch(_FIND, (person, name))
-        return _read(rows[0]) if rows else None
+        row = {**asdict(new), "sealed": sealed, "key_id": self._key_id, "created": now}
+        return await self.own.add(row, most=most)
 
     async def secrets(self, hook: Hook, now: int) -> builtins.list[Secret]:
         """What a request to it may be signed with: the secret, and the former one for a while."""
@@ -120,22 +91,6 @@ class StoredHooks:
         row = (until, sealed, self._key_id, hook.n, hook.created)
         return await self._database.execute(_ROTATE, row) > 0
 
-    async def pause(self, person: int, name: str, now: int) -> bool:
-        """Let it take nothing; False if there is none."""
-        return await self._database.execute(_PAUSE, (now, person, name)) > 0
-
-    async def resume(self, person: int, name: str) -> bool:
-        """Let it go on; False if there is none."""
-        return await self._database.execute(_RESUME, (person, name)) > 0
-
-    async def delete(self, person: int, name: str) -> bool:
-        """Forget it, and what it was to begin; False if there is none."""
-        whose = (person, name)
-        *_, gone = await self._database.transact(
-            [(FORGET_FIRINGS, ("webhook", *whose)), (_FORGET_SEEN, whose), (_DELETE, whose)]
-        )
-        return gone > 0
-
     async def receive(
         self, hook: Hook, event: str, firing: NewFiring, *, expires: int, most: int, now: int
     ) -> bool:
@@ -154,7 +109,7 @@ class StoredHooks:
             return True
         if await self._database.fetch(_IS_KNOWN, (hook.n, event, now)):
             return False
-        found = await self.find(hook.person, hook.name)
+        found = await self.own.find(hook.person, hook.name)
         if found is None or found.paused is not None:
             raise TriggerPaused
         raise TooManyFirings(limit=most, retry_after=RETRY_SECONDS)
@@ -169,16 +124,4 @@ def _label(hook: NewHook, created: int) -> str:
 
 
 def _read(row: Row) -> Hook:
-    n, person, name, token, agent, scheme, template, created, paused, previous_until = row
-    return Hook(
-        n=n,
-        person=person,
-        name=name,
-        token=token,
-        agent=agent,
-        scheme=scheme,
-        template=template,
-        created=created,
-        paused=paused,
-        previous_until=previous_until,
-    )
+    return Hook(**dict(zip(_NAMES, row, strict=True)))

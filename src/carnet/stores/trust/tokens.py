@@ -42,6 +42,10 @@ _CREATE = (
 )
 _LIVE_PERSON = "EXISTS (SELECT 1 FROM person WHERE n = ? AND ended IS NULL)"
 _REVOKE = "UPDATE token SET revoked = ? WHERE name = ? AND revoked IS NULL"
+_END_SESSIONS = (
+    "UPDATE session SET ended = ? WHERE ended IS NULL"
+    " AND token IN (SELECT n FROM token WHERE name = ? AND revoked IS NOT NULL)"
+)
 _USED = "UPDATE token SET last_used = ? WHERE n = ? AND (last_used IS NULL OR last_used < ?)"
 
 
@@ -90,7 +94,8 @@ class StoredTokens:
         self._keys = keys
         self._ids = ids
         self._by_hash: dict[bytes, Token] = {}
-        self._lent: dict[bytes, int] = {}  # by the hash of what is lent: the number of a token
+        self._by_number: dict[int, Token] = {}
+        self._lent: dict[bytes, tuple[int, int | None]] = {}  # by hash: a token, to which session
         self._used: dict[int, int] = {}  # token number: when it was last used, not yet written
 
     def find(self, credential: Secret) -> Token | None:
@@ -100,16 +105,20 @@ class StoredTokens:
         return self._find_lent(hashed) if found is None and hashed in self._lent else found
 
     def _find_lent(self, hashed: bytes) -> Token | None:
-        n = self._lent[hashed]
-        found = next((token for token in self._by_hash.values() if token.n == n), None)
-        return None if found is None else replace(found, forwardable=False)
+        n, session = self._lent[hashed]
+        found = self.numbered(n)
+        return None if found is None else replace(found, forwardable=False, session=session)
+
+    def numbered(self, n: int) -> Token | None:
+        """The record of a number, live or not; from memory, at most a second old."""
+        return self._by_number.get(n)
 
     @contextmanager
-    def lent(self, n: int) -> Iterator[Secret]:
+    def lent(self, n: int, session: int | None = None) -> Iterator[Secret]:
         """A credential that stands for a token, in this process and for a while."""
         secret = Secret(PREFIX + self._ids.token())
         hashed = self._hash(secret)
-        self._lent[hashed] = n
+        self._lent[hashed] = (n, session)
         try:
             yield secret
         finally:
@@ -151,8 +160,10 @@ class StoredTokens:
         return self._by_hash[hashed], secret
 
     async def revoke(self, name: str, now: int) -> bool:
-        """Revoke one by name; False if there is none."""
-        revoked = await self._database.execute(_REVOKE, (now, name))
+        """Revoke one by name, and end the sessions that stand for it; False if there is none."""
+        revoked, _ = await self._database.transact(
+            [(_REVOKE, (now, name)), (_END_SESSIONS, (now, name))]
+        )
         await self.refresh()
         return revoked > 0
 
@@ -160,7 +171,9 @@ class StoredTokens:
         return [_read(row) for row in await self._database.fetch(_LOAD)]
 
     async def refresh(self) -> None:
-        self._by_hash = {token.hash: token for token in await self.list()}
+        known = await self.list()
+        self._by_hash = {token.hash: token for token in known}
+        self._by_number = {token.n: token for token in known}
 
     async def flush(self) -> None:
         """Write down which tokens were used and when."""

@@ -18,6 +18,7 @@ from carnet.stores.trust.own_keys import StoredKeys
 from carnet.stores.trust.peers import StoredPeers
 from carnet.stores.trust.people import StoredPeople
 from carnet.stores.trust.pinned_keys import StoredPinnedKeys
+from carnet.stores.trust.sessions import StoredSessions
 from carnet.stores.trust.tokens import StoredTokens
 
 LOOK_AGAIN_SECONDS: Final = 0.05
@@ -32,6 +33,7 @@ class StoredTrust(Struct, frozen=True, kw_only=True, eq=False):
     keys: StoredKeys
     pinned: StoredPinnedKeys
     delegations: StoredDelegations
+    sessions: StoredSessions  # which are looked up one by one, and not read here
 
     async def refresh(self) -> None:
         """Read all of it again.

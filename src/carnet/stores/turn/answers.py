@@ -20,7 +20,7 @@ from carnet.stores.database import Row
 from carnet.stores.turn.interrupts import is_meant, read_holds, with_money
 from carnet.stores.turn.moves import begins
 from carnet.stores.turn.row import DISCARD, place, read_turn, resumed_row, resumed_turn, sealed_row
-from carnet.stores.turn.sealed_calls import WaitingRows
+from carnet.stores.turn.sealed_calls import WaitingRows, task_row
 
 MOST_COUNTED: Final = 10_000  # turns of one payer that wait at one agent; the next are last too
 QUEUED: Final = begins("queued")
@@ -112,7 +112,7 @@ class AnswerRules:
         resumed = (turn, state, worker, turn.fence + 1, reserve)
         self.resumed.append(resumed_row(*resumed))
         if claim.task is not None:  # its call is kept already, and where its end is told
-            self.driven.append((turn.n, claim.task.id, claim.task.sender, claim.task.skill))
+            self.driven.append(task_row(turn.n, claim.task, claim.now))
             self.waiting.ranks.append((self._rank_on(row), turn.n))
         self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, _RESOLVED % turn.attempt))
         if reserve == claim.admitted.reserve:

@@ -1,7 +1,7 @@
 """The addresses that are told the end of a task.
 
 Law 1. An address is added or taken away under the lock of its run, as every change of a turn, and
-       never of a task that has ended.
+       never of a task that has ended, unless it has a name: whoever named it may look it up.
 Law 2. An end is told to the addresses that there are when it is committed: deliveries are written
        for those that were read before, and an end that finds others is written anew.
 """
@@ -10,6 +10,8 @@ Law 2. An end is told to the addresses that there are when it is committed: deli
 import logging
 from collections.abc import Sequence
 from typing import Final
+
+from msgspec.structs import asdict
 
 from carnet.core.chain.turn import Turn
 from carnet.core.people.identity import Secret
@@ -24,7 +26,8 @@ _log = logging.getLogger(__name__)
 CALLBACK_COLUMNS: Final = "b.turn, b.place, b.url, b.created"  # what says whether they are the same
 
 _SELECT = (
-    f"SELECT {CALLBACK_COLUMNS}, b.dialect, b.token, b.auth_sealed, k.id FROM callback b"
+    f"SELECT {CALLBACK_COLUMNS}, b.dialect, b.token, b.auth_sealed, b.name, k.id FROM"
+    " callback b"
     " JOIN task k ON k.turn = b.turn WHERE {} = ? ORDER BY b.place"
 )
 _OF_TASK, _OF_TURN = _SELECT.format("k.id"), _SELECT.format("k.turn")
@@ -34,10 +37,11 @@ _LOCK = (
 )
 # The next place, if the task has not ended and has not too many.
 _ADD = (
-    "INSERT INTO callback (turn, place, url, dialect, token, created)"
+    "INSERT INTO callback (turn, place, url, dialect, token, created, name)"
     " SELECT k.turn, (SELECT COALESCE(MAX(b.place) + 1, 0) FROM callback b WHERE b.turn = k.turn),"
-    " CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)"
-    " FROM task k WHERE k.id = ? AND k.ended IS NULL"
+    " CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT),"
+    " CAST(? AS TEXT)"
+    " FROM task k WHERE k.id = ? AND (k.ended IS NULL OR CAST(? AS TEXT) IS NOT NULL)"
     " AND (SELECT COUNT(*) FROM callback b WHERE b.turn = k.turn) < ?"
 )
 _SEAL = (
@@ -46,7 +50,8 @@ _SEAL = (
 )
 _REMOVE = (
     "DELETE FROM callback WHERE place = ? AND turn IN"
-    " (SELECT k.turn FROM task k WHERE k.id = ? AND k.ended IS NULL)"
+    " (SELECT k.turn FROM task k WHERE k.id = ?)"
+    " AND (name IS NOT NULL OR turn IN (SELECT k.turn FROM task k WHERE k.ended IS NULL))"
 )
 
 
@@ -72,8 +77,12 @@ class StoredCallbacks:
         """Those of a task, in the order in which they were named."""
         return [self._read(row) for row in await self._database.fetch(_OF_TASK, (task,))]
 
+    async def of_turn(self, turn: int) -> list[Callback]:
+        """Those of the task that a turn is."""
+        return [self._read(row) for row in await self._database.fetch(_OF_TURN, (turn,))]
+
     def _read(self, row: Row) -> Callback:
-        _, place, url, created, dialect, token, sealed, task = row
+        _, place, url, created, dialect, token, sealed, name, task = row
         authorization: Secret | None = None
         if sealed is not None:
             try:
@@ -82,6 +91,7 @@ class StoredCallbacks:
                 _log.warning("a callback of task %s was sealed with another secrets file", task)
         return Callback(
             place=place,
+            name=name,
             url=url,
             dialect=dialect,
             token=token,
@@ -91,8 +101,8 @@ class StoredCallbacks:
 
     async def add(self, task: str, callback: Callback) -> bool:
         """Tell the end there too; False if the task has ended, or has as many as it may."""
-        what = (callback.url, callback.dialect, callback.token, callback.created)
-        statements: list[Statement] = [(_ADD, (*what, task, MOST_CALLBACKS))]
+        what = (callback.url, callback.dialect, callback.token, callback.created, callback.name)
+        statements: list[Statement] = [(_ADD, (*what, task, callback.name, MOST_CALLBACKS))]
         if callback.authorization is not None:
             sealed = self._call_seal.seal_word(callback.authorization.reveal(), task)
             statements.append((_SEAL, (*sealed, callback.url, callback.created, task)))
@@ -108,14 +118,18 @@ class StoredCallbacks:
 
     async def finish(self, finish: TurnFinish, tell: Tell) -> Turn:
         """End a task, and tell it to the addresses that it has then. Raises Fenced."""
-        given = {name: getattr(finish, name) for name in TurnFinish.__struct_fields__}
-        while True:
+        given = asdict(finish)
+        rows: Sequence[
+            Row
+        ] = ()  # of others few have any: that is found out when the end is written
+        if finish.has_callback:
             rows = await self._database.fetch(_OF_TURN, (finish.turn.n,))
-            given["deliveries"] = (*finish.deliveries, *tell([self._read(row) for row in rows]))
+        while True:
             addresses = tuple(tuple(row[:4]) for row in rows)
+            if rows:
+                given["deliveries"] = (*finish.deliveries, *tell([self._read(row) for row in rows]))
             try:
                 return await self._database.finish(NotifyingFinish(**given, addresses=addresses))
-            except (
-                CallbacksChanged
-            ):  # whoever named or took back an address in this moment paid for it
-                continue
+            except CallbacksChanged:  # it has some, or somebody names or takes back one just now
+                rows = await self._database.fetch(_OF_TURN, (finish.turn.n,))
+                given["deliveries"] = finish.deliveries

@@ -119,7 +119,7 @@ class ClaimRules(AnswerRules):
         self.resolved: list[Row] = []  # the arguments of RESOLVE
         self.resumed: list[Row] = []  # and of RESUME
         self.holding: list[Row] = []  # of turns that wait on and hold more: holds, turn
-        self.driven: list[Row] = []  # of those, what is run as a task: turn, id, sender, skill
+        self.driven: list[Row] = []  # of those, what is run as a task, as TASK has it
         self.counted: dict[str, int] = {}  # the buckets that changed, and their marks
         self.reserved: dict[str, int] = {}  # what this batch adds to each quota
         self.taken: dict[str, int] = {}  # and what it uses of quotas
@@ -128,7 +128,7 @@ class ClaimRules(AnswerRules):
         self.journal: list[Row] = []
         self.used: list[Nonce] = []
         self.lost: list[Row] = []  # attempts that nobody ended, as OUTBOUND has them
-        self.waiting = WaitingRows([], [], [], [])  # of the turns that are to run later
+        self.waiting = WaitingRows([], [], [], [], [])  # of the turns that are to run later
         self._shrunk: dict[bytes, int] = {}  # what was reserved for a claim, less than it asked
 
     def read_quotas(self, rows: Sequence[Row]) -> None:
@@ -282,6 +282,8 @@ class ClaimRules(AnswerRules):
         self.journal.append(sealed_row(n, ACCEPTED, 0, 0, claim.request + APART + claim.grounds))
         if claim.task is not None:
             self.waiting.add(n, claim, claim.task, self._rank(claim))
+        elif claim.listed is not None:
+            self.waiting.list(n, claim, claim.listed)
         return Claimed(turn, reserved)
 
     def _rank(self, claim: TurnClaim) -> int:
@@ -345,6 +347,8 @@ class ClaimRules(AnswerRules):
             self.lost.append(outbound_row(turn, lost_attempt(turn)))
         if claim.task is not None:
             self.waiting.add(turn.n, claim, claim.task, self._rank(claim))
+        elif claim.listed is not None:
+            self.waiting.list(turn.n, claim, claim.listed)
         self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, b'{"attempt":%d}' % turn.attempt))
         turn = again_turn(claim, turn, state, worker, fence, attempt)
         return Claimed(turn, claim.admitted.reserve if agreed else reserved, agreed)

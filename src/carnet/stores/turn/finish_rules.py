@@ -100,6 +100,7 @@ class FinishRules:
         self.requeued: list[Row] = []  # turns that wait again: fence, attempt, lost, n
         self.deliveries: list[tuple[Delivery, int]] = []  # and when they are due
         self.tasks: list[Row] = []  # that have ended: when, and their turn
+        self.touched: list[Row] = []  # the same of those that wait for an answer
         self.outbound: list[Row] = []  # as OUTBOUND has them
         self.interrupts: list[Row] = []  # as INTERRUPT has them
         self.calls: list[Row] = []  # of turns that wait for an answer: turn, sealed, key_id
@@ -243,6 +244,8 @@ class FinishRules:
         is_kept = finish.is_task or finish.has_asked or has_waited
         if is_kept and finish.state != "waiting":
             self.tasks.append((finish.now, finish.turn.n))
+        elif finish.is_task:
+            self.touched.append((finish.now, finish.turn.n))
         if has_waited and finish.state == "failed" and not finish.retryable and not cost:
             self.refunds.append((finish.turn.n, ""))
         for use in finish.uses:

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from typing import Final, final
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from carnet.ports.calls.tasks import TaskClaim
+from carnet.ports.calls.tasks import ListedTask, TaskClaim
 from carnet.ports.calls.turns import TASKS, TurnClaim
 from carnet.stores.database import Row
 from carnet.stores.secrets.seal import Seal
@@ -26,25 +27,61 @@ class SealedTask(TaskClaim, frozen=True, kw_only=True):
     """A task whose call is sealed."""
 
     key_id: str  # of the secrets file
+    auth_sealed: bytes | None = None  # of its callback
+
+
+class SealedListedTask(ListedTask, frozen=True, kw_only=True):
+    """A task that runs at once, with the secret of its callback sealed."""
+
+    key_id: str
+    auth_sealed: bytes | None = None
+
+
+CALLBACK: Final = (
+    *("turn", "url", "dialect", "created", "name", "token", "auth_sealed", "key_id"),
+)
+TASK: Final = ("turn", "id", "sender", "skill", "context", "updated")
+
+
+def task_row(turn: int, task: TaskClaim | ListedTask, now: int) -> Row:
+    """The row of a task that begins, as TASK has it."""
+    return (turn, task.id, task.sender, task.skill, task.context, now)
 
 
 class WaitingRows(Struct, frozen=True):
     """What is written of turns that are to run later, a list of rows for each table."""
 
-    tasks: list[Row]  # turn, id, sender, skill
+    tasks: list[Row]  # as TASK has them
     calls: list[Row]  # turn, sealed, key_id
-    callbacks: list[Row]  # turn, url, dialect, created
+    callbacks: list[Row]  # as CALLBACK has them
     ranks: list[Row]  # rank, turn
+    listed: list[Row]  # turns that run at once and are tasks, as TASK has them
 
     def add(self, turn: int, claim: TurnClaim, task: TaskClaim, rank: int) -> None:
         """Add a task that begins to wait."""
         if not isinstance(task, SealedTask):
             raise TypeError("the call of a task is sealed before it is stored")
-        self.tasks.append((turn, task.id, task.sender, task.skill))
+        self.tasks.append(task_row(turn, task, claim.now))
         self.calls.append((turn, task.call_bytes, task.key_id))
         self.ranks.append((rank, turn))
+        self._add_callback(turn, claim, task)
+
+    def list(self, turn: int, claim: TurnClaim, task: ListedTask) -> None:
+        """Add a task that runs at once."""
+        self.listed.append(task_row(turn, task, claim.now))
         if task.callback is not None:
-            self.callbacks.append((turn, task.callback, claim.admitted.dialect, claim.now))
+            if not isinstance(task, SealedListedTask):
+                raise TypeError("the secret of a callback is sealed before it is stored")
+            self._add_callback(turn, claim, task)
+
+    def _add_callback(
+        self, turn: int, claim: TurnClaim, task: SealedTask | SealedListedTask
+    ) -> None:
+        wish = task.callback
+        if wish is not None:
+            sealed = (task.auth_sealed, None if task.auth_sealed is None else task.key_id)
+            of_call = (wish.dialect or claim.admitted.dialect, claim.now)
+            self.callbacks.append((turn, wish.url, *of_call, wish.name, wish.token, *sealed))
 
 
 @final
@@ -66,8 +103,22 @@ class CallSeal:
             skill=task.skill,
             callback=task.callback,
             call_bytes=head + self._seal.seal_bytes(task.call_bytes, label=call_label(claim.key)),
+            context=task.context,
             key_id=self._key_id,
+            auth_sealed=self._sealed_word(task),
         )
+
+    def seal_listed(self, task: ListedTask) -> SealedListedTask:
+        """A task that runs at once, with the secret of its callback sealed."""
+        return SealedListedTask(
+            **asdict(task), key_id=self._key_id, auth_sealed=self._sealed_word(task)
+        )
+
+    def _sealed_word(self, task: TaskClaim | ListedTask) -> bytes | None:
+        wish = task.callback
+        if wish is None or wish.authorization is None:
+            return None
+        return self.seal_word(wish.authorization.reveal(), task.id)[0]
 
     def open(self, sealed: bytes, turn_key: bytes) -> bytes:
         """The bytes of the call again. Raises Unsealable."""

@@ -177,7 +177,7 @@ def _locked(database: Database, runs: Sequence[int]) -> Statement:
 
 
 async def _forget_the_rest(database: Database, *, now: int, cutoff: int) -> int:
-    """Rates that have run out, ended tokens, expired sessions and delegations, erased memory.
+    """Rates that have run out, ended tokens, sessions and delegations that are over, erased memory.
 
     A forwardable token is kept: it could come back. How many tokens.
     """
@@ -186,7 +186,7 @@ async def _forget_the_rest(database: Database, *, now: int, cutoff: int) -> int:
             (f"SELECT tat FROM rate WHERE tat < ? ORDER BY bucket{database.row_lock}", (now,)),
             ("DELETE FROM rate WHERE tat < ?", (now,)),
             ("DELETE FROM token WHERE revoked < ? AND forwardable = 0", (cutoff,)),
-            ("DELETE FROM session WHERE until < ?", (cutoff,)),
+            ("DELETE FROM session WHERE until < ? OR ended < ?", (cutoff, cutoff)),
             ("DELETE FROM delegation WHERE until < ?", (cutoff,)),
             # Of conversations that were deleted: that they were.
             (f"DELETE FROM message WHERE conversation IN (SELECT n {_DELETED})", (cutoff,)),

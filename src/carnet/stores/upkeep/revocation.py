@@ -7,7 +7,8 @@ Law 2. What runs is judged by the gateway that runs it, what waits by every gate
        gateway sees within a second what was revoked.
 Law 3. What waits is found by its row: token, person, delegation, actor and quota. It ends as a
        cancelled one does.
-Law 4. Who only reads is held to the token that it has shown.
+Law 4. Who only reads is held to the token that it has shown, and to its session. What a session has
+       begun goes on when it ends, as long as its token holds.
 Law 5. The token that a command makes for itself ends with the command, and nothing ends with it: it
        stands for the operator, who is not revoked.
 """
@@ -114,10 +115,12 @@ class Revocations:
         return is_over or self._trust.delegations.ended_link(delegation) is not None
 
     def has_left(self, caller: Caller, /) -> bool:
-        """Whether the token that a reader has shown has ended."""
+        """Whether the token that a reader has shown has ended, or its session."""
         if not self._is_read or self._clock.wall_us() >= self._next_end:
             self.read()
-        return caller.token is not None and caller.token not in self._numbers
+        return (caller.token is not None and caller.token not in self._numbers) or (
+            caller.session is not None and self._trust.sessions.is_over(caller.session)
+        )
 
     def _is_unknown(self, standing: Standing) -> bool:
         """Whether a signed caller is not what it was when it was admitted."""

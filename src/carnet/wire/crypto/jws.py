@@ -1,4 +1,7 @@
-"""Compact JWS with EdDSA (RFC 7515, RFC 8037): what we sign, and what we look at before the curve.
+"""JWS with EdDSA (RFC 7515, RFC 8037): what we sign, and what we look at before the curve.
+
+A token is compact and holds what it says. A detached signature is two texts, and what it covers
+stands elsewhere: cards are signed so.
 
 The signature itself is judged by `ed25519.holds(key, token.signed, token.signature)`; times and
 audiences are judged by whoever knows what the token is for.
@@ -6,7 +9,7 @@ audiences are judged by whoever knows what the token is for.
 Law 1. `read(write(payload, ...))` gives the payload back, and `signed` is what was signed.
 Law 2. One algorithm, named EdDSA. The key comes from those we know: a header that brings a key,
        says where one lies or asks for anything else (`jwk`, `jku`, `x5c`, `crit`, `b64`, ...) is
-       refused.
+       refused. A detached signature may say where its key lies (`jku`): it is told, not followed.
 Law 3. A token has one spelling: three parts of unpadded base64url without bits left over, strict
        JSON objects inside, no member twice.
 Law 4. Whatever the text, `read` returns a token or raises `JwsInvalid`; nothing is fetched.
@@ -31,6 +34,8 @@ _COMPACT: Final = re.compile(rf"({_PART}\.{_PART})\.{_PART}")
 # No slash, no quote, no space: it names a row or an entry and is no path and no query.
 _KEYID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:#=+~@-]{0,127}")
 _MEMBERS: Final = frozenset({"alg", "kid", "typ"})
+_URL: Final = re.compile(r"https?://[!-~]{1,2000}")
+_ONE_PART: Final = re.compile(_PART)
 
 
 class JwsInvalid(ValueError):
@@ -84,6 +89,53 @@ def write(payload: dict[str, Any], *, kid: str, typ: str, sign: Callable[[bytes]
     _check_header(header, typ)
     signed = f"{_encode(json.write(header))}.{_encode(json.write(payload))}"
     return f"{signed}.{_encode(sign(signed.encode()))}"
+
+
+class DetachedSignature(Struct, frozen=True):
+    """A signature that was read and not verified; what it covers is given to `covers`."""
+
+    keyid: str
+    jku: str | None  # where its key is said to lie
+    protected: str
+    signature: bytes
+
+    def covers(self, payload: bytes) -> bytes:
+        """The bytes that were signed, if this is what the signature is of."""
+        return f"{self.protected}.{_encode(payload)}".encode()
+
+
+class AlgorithmUnknown(JwsInvalid):
+    """The signature may be good, and is made in a way that we do not verify."""
+
+
+def read_detached(protected: str, signature: str) -> DetachedSignature:
+    """Take a signature apart whose payload stands elsewhere, or say what is wrong with it."""
+    if len(protected) > MAX_BYTES or len(signature) > MAX_BYTES:
+        raise JwsInvalid(f"is longer than {MAX_BYTES} bytes")
+    if not _ONE_PART.fullmatch(protected) or not _ONE_PART.fullmatch(signature):
+        raise JwsInvalid("is not made of unpadded base64url")
+    header = _read_object(protected, "header")
+    if isinstance(header.get("alg"), str) and header["alg"] not in {ALGORITHM, "none"}:
+        raise AlgorithmUnknown(f"is not signed with {ALGORITHM}")
+    jku = header.pop("jku", None)
+    if jku is not None and not (isinstance(jku, str) and _URL.fullmatch(jku)):
+        raise JwsInvalid("says that its key lies at something that is no URL")
+    _check_header(header, None)
+    if "kid" not in header:
+        raise JwsInvalid("names no key")
+    raw = _decode(signature)
+    if len(raw) != SIGNATURE_BYTES:
+        raise JwsInvalid(f"has a signature that is not {SIGNATURE_BYTES} bytes long")
+    return DetachedSignature(header["kid"], jku, protected, raw)
+
+
+def write_detached(
+    payload: bytes, *, kid: str, jku: str, sign: Callable[[bytes], bytes]
+) -> tuple[str, str]:
+    """The header and the signature of a payload that stands elsewhere."""
+    header = {"alg": ALGORITHM, "jku": jku, "kid": kid, "typ": "JOSE"}
+    protected = _encode(json.write(header))
+    return protected, _encode(sign(f"{protected}.{_encode(payload)}".encode()))
 
 
 def _check_header(header: dict[str, Any], typ: str | None) -> None:

@@ -7,10 +7,15 @@ words for everything that belongs to no other.
 from collections.abc import Sequence
 from typing import Final
 
-from carnet.wire.dialects import openai, samvad
+from carnet.wire.dialects import a2a, openai, samvad
 from carnet.wire.dialects.dialect import Dialect
 
-DIALECTS: Final[tuple[Dialect, ...]] = (openai.DIALECT, samvad.DIALECT)
+DIALECTS: Final[tuple[Dialect, ...]] = (
+    openai.DIALECT,
+    samvad.DIALECT,
+    a2a.DIALECT,
+    a2a.HTTP_DIALECT,
+)
 
 
 def by_peer(dialects: Sequence[Dialect] = DIALECTS) -> dict[str, Dialect]:

@@ -18,10 +18,10 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from carnet.core.call import Call, Claim, Price, Target
-from carnet.core.chain.turn import Turn
+from carnet.core.call import Call, CallbackWish, Claim, Price, Target
+from carnet.core.chain.turn import Turn, TurnState
 from carnet.core.messages.events import Event, Failed, Usage, Waiting
-from carnet.core.messages.interrupt import Interrupt
+from carnet.core.messages.interrupt import Interrupt, InterruptRecord
 from carnet.core.money.amount import format_amount
 from carnet.core.people.identity import Skill, Trust
 from carnet.core.people.proof import Asking, Proof
@@ -33,7 +33,7 @@ from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps.stamp import Stamped, Stamps
 
 Fields = list[tuple[bytes, bytes]]
-Kind = Literal["call", "task", "question"]
+Kind = Literal["call", "task", "question", "any"]  # any: its body says which
 
 
 class Reply(NamedTuple):
@@ -65,7 +65,7 @@ class Arrival:
 
     __slots__ = (
         *("_head", "_request", "_stamped", "agent", "body", "by_host", "correlation", "headers"),
-        *("must_prove", "names", "run", "stamps", "way"),
+        *("must_prove", "names", "request_id", "run", "stamps", "way"),
     )
 
     def __init__(
@@ -103,6 +103,7 @@ class Arrival:
         self.must_prove = must_prove
         self.body = b""
         self.run: str | None = None  # which a refusal tells
+        self.request_id: str | int | None = None  # by which its dialect tells answers apart
         self.correlation: str | None = None  # what the answer calls the request
         self._stamped: Stamped | None = None
 
@@ -122,10 +123,27 @@ class Arrival:
         return stamped
 
 
+About = Literal[
+    "task",
+    "tasks",
+    "cancel",
+    "agent",
+    "agents",
+    # Of a caller's own tasks alone, and of one agent:
+    "changed",
+    "subscribe",
+    "callbacks",
+    "callback",
+    "add_callback",
+    "remove_callback",
+    "extended_card",
+]
+
+
 class Question(Struct, frozen=True, kw_only=True):
     """A request that asks about what exists."""
 
-    about: Literal["task", "tasks", "cancel", "agent", "agents"]
+    about: About
     task: str = ""
     agent: str | None = None  # whose it must be; None where that is not asked
     asking: Asking | None = None  # who asks, where that must be proved
@@ -134,6 +152,20 @@ class Question(Struct, frozen=True, kw_only=True):
     before: int | None = None
     state: str | None = None  # in the words of the port of tasks
     of_agent: str | None = None
+
+
+class TaskQuestion(Question, frozen=True, kw_only=True):
+    """A question of a caller about its own tasks, as dialects ask it that know contexts."""
+
+    context: str | None = None
+    page: tuple[int, int] | None = None  # when the last task of the page before changed, and which
+    states: tuple[TurnState, ...] = ()
+    codes: tuple[str, ...] | None = None
+    other_codes: tuple[str, ...] = ()
+    since: int | None = None  # changed at that time or later: microseconds since the epoch
+    name: str | None = None  # of a callback
+    wish: CallbackWish | None = None
+    form: dict[str, Any] = {}  # how it was written, for the dialect that answers it
 
 
 class TaskView(Struct, frozen=True, kw_only=True):
@@ -152,6 +184,10 @@ class TaskView(Struct, frozen=True, kw_only=True):
     interrupts: tuple[Interrupt, ...] = ()  # of one that waits, as its asker may see them
     receipt: str | None = None  # that is owed to whoever asks
     is_cancel: bool = False  # shown to whoever asked for its end just now
+    context: str | None = None
+    updated: int | None = None  # when its state changed last
+    request: bytes = b""  # what was asked, where that is shown
+    answered: tuple[InterruptRecord, ...] = ()  # and what it has asked for, and was answered
 
 
 class AgentKey(Struct, frozen=True):
@@ -230,7 +266,46 @@ class AgentList(Struct, frozen=True, kw_only=True):
     gateway: GatewayFacts
 
 
-QuestionResult = TaskView | TaskList | AgentView | AgentList
+class TaskPage(Struct, frozen=True, kw_only=True):
+    """Some tasks of one caller, those that changed last first."""
+
+    tasks: tuple[TaskView, ...]
+    size: int  # that a page has at the most
+    total: int
+    following: tuple[int, int] | None = None  # where the next page begins, as `TaskQuestion.page`
+
+
+class CallbackView(Struct, frozen=True, kw_only=True):
+    """Where a task is told of; the secret that is shown there is not shown here."""
+
+    task: str
+    name: str
+    url: str
+    token: str | None = None
+    scheme: str | None = None
+
+
+class CallbackList(Struct, frozen=True, kw_only=True):
+    """Those of one page."""
+
+    callbacks: tuple[CallbackView, ...] = ()
+    after: int | None = None  # the place of the last one, if there are more
+
+
+class Removed(Struct, frozen=True):
+    """What was asked to be taken away is no more."""
+
+
+class CardView(Struct, frozen=True):
+    """A signed card, in the words of its protocol."""
+
+    members: dict[str, Any]
+
+
+QuestionResult = (
+    TaskView | TaskList | TaskPage | AgentView | AgentList | CardView
+    | CallbackView | CallbackList | Removed
+)  # fmt: skip
 
 
 class AnswerWriter(Protocol):
@@ -319,5 +394,5 @@ class Dialect(Protocol):
     def accepted(self, call: Call, /) -> Reply:
         """What is said of a task that was taken on."""
 
-    def tell(self, way: str, result: QuestionResult, /) -> Reply:
+    def tell(self, way: str, result: QuestionResult, question: Question, /) -> Reply:
         """Write the result of a question; RouteNotFound if this way has no form for it."""

@@ -100,6 +100,9 @@ class Ways(Protocol):
     def by_envelope(self) -> Agent:
         """Signed envelopes to whoever the card of the agent names; tasks are waited for."""
 
+    def by_card(self) -> Agent:
+        """Messages to the interface that the card of the agent names; tasks are followed."""
+
 
 class Spoken(Struct, frozen=True, kw_only=True, eq=False):
     """How a dialect is spoken to the agents of a peer."""

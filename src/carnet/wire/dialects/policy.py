@@ -280,10 +280,10 @@ def _read_one(entry: dict[str, Any], place: int, currency: str) -> Interrupt | N
         without=entry.get("without") is True,
         more={name: entry[name] for name in entry if name not in _KNOWN} | more or None,
     )
-    return _kept(asked)
+    return kept(asked)
 
 
-def _kept(asked: Interrupt) -> Interrupt | None:
+def kept(asked: Interrupt) -> Interrupt | None:
     """The same as far as a store can hold it: what is too wide is left out."""
     for slimmer in (asked, replace(asked, more=None), replace(asked, more=None, schema=None)):
         wide = json.write([slimmer.schema, slimmer.more])

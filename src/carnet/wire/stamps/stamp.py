@@ -54,6 +54,7 @@ class Leaving(Struct, frozen=True, kw_only=True):
     agent: str = ""  # the agent that calls
     host: str = ""  # the absolute URL of this gateway
     user: int = 0  # the caller's user on this host
+    dialect: str = ""  # that the callee is called in, where a stamp is for one alone
 
 
 class Written(Struct, frozen=True, kw_only=True):
@@ -89,6 +90,7 @@ class Stamp(Struct, frozen=True, kw_only=True, eq=False):
     last_depth: int | None = None  # the last depth answered by default; None: as of any call
     read: StampReader | None = None
     write: StampWriter | None = None  # None: it is not written toward peers
+    toward: str | None = None  # the dialect of those whom it is written to; None: everybody
 
 
 # Of proxies, which write and sign nothing for us. A look-alike of theirs is one all the same.
@@ -191,7 +193,7 @@ class Stamps:
         secrets: dict[str, Secret] = {}
         metadata: dict[str, object] = {}
         for row in self.rows:
-            if row.write is not None:
+            if row.write is not None and row.toward in {None, leaving.dialect}:
                 written = row.write(carnet, leaving)
                 headers |= written.headers
                 secrets |= written.secrets

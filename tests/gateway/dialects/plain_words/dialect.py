@@ -129,8 +129,8 @@ class Words:
     def accepted(self, call: Call, /) -> Reply:
         return lines(f"TICKET {call.task}", status=201)
 
-    def tell(self, way: str, result: QuestionResult, /) -> Reply:
-        del way
+    def tell(self, way: str, result: QuestionResult, question: Question, /) -> Reply:
+        del way, question
         match result:
             case TaskView():
                 line = f"SAID {joined_text(result.events)}" if result.turn.state == "done" else ""

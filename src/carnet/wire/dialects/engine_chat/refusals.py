@@ -56,7 +56,7 @@ _CAUSES: Final[dict[type[CarnetError], str]] = {
     **dict.fromkeys(
         (
             *(errors.ToolUnusable, errors.PeerRefused, errors.PeerBusy, errors.PeerUnreachable),
-            errors.PeerResponseInvalid,
+            *(errors.PeerResponseInvalid, errors.PeerCredentialMissing),
         ),
         TOOL_ERROR,
     ),

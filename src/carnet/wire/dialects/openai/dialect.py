@@ -226,8 +226,9 @@ class OpenAI:
             reply.headers.extend(_removed(call.target.removes(call.ask)))
         return reply
 
-    def tell(self, way: str, result: QuestionResult, /) -> Reply:
+    def tell(self, way: str, result: QuestionResult, question: Question | None = None, /) -> Reply:
         """Tasks, and agents as models."""
+        del question
         match result:
             case TaskView():
                 return _page(task_page(result), 202 if result.is_cancel else 200)

@@ -242,8 +242,9 @@ class Samvad:
         run = (b"x-tangle-runid", call.carnet.run.encode())
         return Reply(202, [_JSON, _NO_STORE, run], write_accepted(call.task or ""))
 
-    def tell(self, way: str, result: QuestionResult, /) -> Reply:
+    def tell(self, way: str, result: QuestionResult, question: Question | None = None, /) -> Reply:
         """The record of a task; the card, the introduction or the health of an agent."""
+        del question
         match result:
             case TaskView():
                 return _record(result)

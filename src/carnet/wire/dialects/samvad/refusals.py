@@ -56,6 +56,10 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.MemoryChanged, errors.MemoryFull),
         errors.UsageInvalid,
     ),
+    # Asked of tasks in other dialects; rows keep the table whole.
+    errors.TaskNotCancelable: (409, SCHEMA_INVALID),
+    errors.OperationUnsupported: (400, SCHEMA_INVALID),
+    errors.TaskRejected: (400, SCHEMA_INVALID),
     errors.PolicyStateInvalid: (409, SCHEMA_INVALID),
     errors.BodyTooLarge: (413, SCHEMA_INVALID),
     errors.MediaTypeUnsupported: (415, SCHEMA_INVALID),
@@ -74,8 +78,8 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.PermissionMissing, errors.SkillForbidden),
         *(errors.ForwardingNotAllowed, errors.PeerNotListed),
         *(errors.DelegationInvalid, errors.DelegationReplayed),
-        # Hooks and schedules are no part of this dialect; rows keep the table whole.
-        errors.HookRefused,
+        # Hooks and sessions are no part of this dialect; rows keep the table whole.
+        *(errors.HookRefused, errors.SessionInvalid, errors.SignInCodeInvalid, errors.CrossSite),
     ),
     errors.DelegationWidened: (400, DELEGATION_EXCEEDED),  # R12
     errors.DelegationExceeded: (400, DELEGATION_EXCEEDED),
@@ -106,7 +110,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.TaskNotFound, errors.DeliveryNotFound, errors.InterruptNotFound),
         *(errors.RuleNotFound, errors.PersonNotFound, errors.TriggerNotFound),
         *(errors.ConversationNotFound, errors.MessageNotFound, errors.MemoryFileNotFound),
-        errors.Deleted,
+        *(errors.Deleted, errors.SessionNotFound),
     ),
     errors.ConversationBusy: (409, AGENT_UNAVAILABLE),
     errors.ConversationFull: (409, AGENT_UNAVAILABLE),
@@ -138,7 +142,8 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.Declined, errors.AnsweredOtherwise, errors.InterruptExpired),
         *(errors.ProviderError, errors.ProviderUnavailable, errors.ProviderTimeout),
         *(errors.CircuitOpen, errors.PeerRefused, errors.PeerBusy, errors.PeerUnreachable),
-        *(errors.PeerResponseInvalid, errors.EgressRefused, errors.ToolUnusable),
+        *(errors.PeerResponseInvalid, errors.PeerCredentialMissing),
+        *(errors.EgressRefused, errors.ToolUnusable),
         *(errors.ModelRefused, errors.ModelKeyRefused, errors.ModelQuotaExceeded),
         *(errors.ModelNotFound, errors.ContextTooLong),
         # These two speak to people at a terminal; a row keeps the table whole.

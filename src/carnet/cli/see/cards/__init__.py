@@ -1,0 +1,1 @@
+"""Cards of A2A, for the commands that show and judge cards."""

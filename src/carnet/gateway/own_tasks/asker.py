@@ -1,0 +1,96 @@
+"""Who asks about a task, and whether it is theirs.
+
+Law 1. Who asks is known by a token or by a signature, as who calls is.
+Law 2. A task that is unknown, another's, or of another agent gets the same bytes: whoever asks
+       learns nothing of what is not theirs, an operator neither.
+"""
+
+from msgspec import Struct
+
+from carnet.core.people.identity import Caller
+from carnet.core.people.proof import Asking
+from carnet.errors import CarnetError, PermissionMissing, TaskNotFound, TokenMissing
+from carnet.gateway.endpoint import request_of
+from carnet.gateway.published import Published
+from carnet.gateway.tasks import TaskRecords
+from carnet.guards.caller.owner import Owners, check_time
+from carnet.http.exchange import Access, Exchange, read_authorization
+from carnet.ports.calls.tasks import StoredTask
+from carnet.ports.world.clock import Clock
+from carnet.ports.world.records import READER, STRANGER
+from carnet.wire.dialects.dialect import Arrival
+from carnet.wire.dialects.samvad.tasks import read_asking
+
+
+class Asker(Struct, frozen=True):
+    """Who asks: somebody with a token, or with a signature."""
+
+    caller: Caller | None = None
+    asking: Asking | None = None
+
+    def check(self, permission: str) -> None:
+        """Refuse a token that may not; a signature is good for what its sender asked for."""
+        if self.caller is not None and not self.caller.may(permission):
+            raise PermissionMissing(permission=permission)
+
+
+class Askers:
+    """Finds out who asks, and which tasks are theirs."""
+
+    def __init__(
+        self,
+        access: Access,
+        records: TaskRecords,
+        owners: Owners,
+        published: Published,
+        clock: Clock,
+    ) -> None:
+        """`access` knows tokens, `owners` the keys of those who sign."""
+        self._access = access
+        self._records = records
+        self._owners = owners
+        self._published = published
+        self._clock = clock
+
+    async def who(self, exchange: Exchange, arrival: Arrival) -> Asker:
+        """Who sends a request, whose body has come."""
+        headers = arrival.headers
+        if read_authorization(headers) is None and headers.get("signature") is not None:
+            READER.set(STRANGER)
+            asking = read_asking(
+                request_of(exchange),
+                arrival.body,
+                short_path=exchange.path.decode("latin-1"),
+                stamps=arrival.stamps,
+            )
+            check_time(asking, self._clock.wall_us())
+            return Asker(asking=asking)
+        caller = await self._access.check(exchange, None)
+        READER.set(caller.actor.name)
+        return Asker(caller=caller)
+
+    def known(self, asker: Asker) -> Caller:
+        """Who asks, where nobody but the holder of a token can."""
+        if asker.caller is None:
+            raise TokenMissing
+        return asker.caller
+
+    async def find(self, task: str, agent: str, asker: Asker) -> StoredTask:
+        """A task of whoever asks, at this agent; TaskNotFound for any other."""
+        found = await self._records.find(task)
+        try:
+            name = self._published.target(agent).name
+        except CarnetError:  # no such agent, so no such task of it
+            raise TaskNotFound from None
+        if found.context is None or found.turn.agent != name:
+            raise TaskNotFound
+        if not await self._is_theirs(found, asker):
+            raise TaskNotFound
+        return found
+
+    async def _is_theirs(self, task: StoredTask, asker: Asker) -> bool:
+        if asker.caller is not None:
+            return task.turn.actor == asker.caller.actor.name
+        if asker.asking is None:
+            return False
+        return await self._owners.is_signed_by(task.sender, asker.asking, self._clock.wall_us())

@@ -1,0 +1,115 @@
+"""A message that goes on with a task: the answer to what the task waits for.
+
+Law 1. The task is the caller's own, of this agent, and waits; else nothing is taken.
+Law 2. The call is made again as it was recorded, with the answer beside it: every guard judges it
+       anew, and an answer is used once. The record says which call it is: who has told its chain in
+       headers does not have to tell it again.
+Law 3. What was asked stays within its bounds: it does not go on from a place below the one where it
+       began, and an answer can lower what it may spend, never raise it.
+"""
+
+from typing import Protocol, TypeGuard
+
+from msgspec.structs import replace
+
+from carnet.core.call import Claim
+from carnet.core.chain.carnet import Mark
+from carnet.core.chain.turn import Turn
+from carnet.core.messages.interrupt import InterruptRecord, StatedResolution
+from carnet.core.people.delegation import narrower
+from carnet.errors import ChainMismatch, Internal, InvalidRequest, OperationUnsupported
+from carnet.gateway.own_tasks.asker import Asker, Askers
+from carnet.ports.calls.tasks import StoredTask, Tasks
+from carnet.ports.calls.turns import Turns
+from carnet.wire.dialects.dialect import Arrival, Dialect
+
+_REASONS = {
+    "done": "it has ended",
+    "failed": "it has ended",
+    "unknown": "it has ended",
+    "running": "it is being worked on, and asks for nothing",
+    "queued": "it has not begun, and asks for nothing",
+}
+
+
+class GoesOn(Dialect, Protocol):
+    """A dialect in which a message can go on with a task."""
+
+    def reread(self, request: bytes, arrival: Arrival, /) -> Claim:
+        """The claim that a recorded request made."""
+
+    def answer_of(self, claim: Claim, asked: tuple[InterruptRecord, ...], /) -> StatedResolution:
+        """What a message answers of all that a task waits for; InvalidRequest if it is nothing."""
+
+
+def is_going_on(dialect: Dialect) -> TypeGuard[GoesOn]:
+    """Whether messages of a dialect can go on with tasks."""
+    return any(way.kind == "any" for way in dialect.ways)
+
+
+class Continuations:
+    """Makes of a message the call that it goes on with."""
+
+    def __init__(self, dialect: GoesOn, askers: Askers, tasks: Tasks, turns: Turns) -> None:
+        """`tasks` keeps what was asked, `turns` what is waited for."""
+        self._dialect = dialect
+        self._askers = askers
+        self._tasks = tasks
+        self._turns = turns
+
+    async def claim(self, claim: Claim, asker: Asker, arrival: Arrival) -> Claim:
+        """The call of the task, with what the message answers."""
+        task = await self._askers.find(claim.continues or "", claim.agent, asker)
+        _check_context(claim, task)
+        _check_chain(claim, task.turn)
+        if task.turn.state != "waiting":
+            raise OperationUnsupported(reason=_REASONS[task.turn.state])
+        asked = [one for one in await self._turns.interrupts(task.turn) if one.status == "open"]
+        if not asked:
+            raise OperationUnsupported(reason="what it asked for was answered, or is over")
+        resolution = self._dialect.answer_of(claim, tuple(asked))
+        again = self._dialect.reread(await self._tasks.request(task.turn), arrival)
+        if again.ask.context != task.context:
+            raise Internal("what was recorded of a task is of another context")
+        reply, asked_first = claim.ask.form or {}, again.ask.form or {}
+        form = {**reply, "message": asked_first.get("message"), "reply": reply.get("message")}
+        return replace(
+            claim,
+            ask=replace(again.ask, stream=claim.ask.stream, form=form),
+            digest=again.digest,
+            request=again.request,
+            marks=(_place_of(task.turn),),
+            key=None,
+            is_task=False,
+            resolution=resolution,
+            budget=narrower(again.budget, claim.budget),
+        )
+
+
+def _place_of(turn: Turn) -> Mark:
+    """Where a turn stands, whatever its caller said of it when it began."""
+    return Mark(
+        stamp=turn.bound_by or "task",
+        depth=turn.depth,
+        last_depth=turn.last_depth,
+        run=turn.run,
+        turn=turn.turn,
+        parent_turn=turn.parent_turn,
+        speaker=turn.speaker,
+    )
+
+
+def _check_chain(claim: Claim, turn: Turn) -> None:
+    """Refuse a message out of another run, or of a chain that is deeper than the task."""
+    if any(mark.run not in {None, turn.run} for mark in claim.marks):
+        raise ChainMismatch("the task is known here in another run")
+    if any(mark.depth is not None and mark.depth > turn.depth for mark in claim.marks):
+        raise ChainMismatch("the task is known here at a smaller depth")
+
+
+def _check_context(claim: Claim, task: StoredTask) -> None:
+    """Refuse a message that names another context than its task is of."""
+    message = (claim.ask.form or {}).get("message") or {}
+    named = message.get("contextId") or message.get("context_id")
+    if named is not None and named != task.context:
+        raise InvalidRequest("message.contextId", "is not the context of the task")

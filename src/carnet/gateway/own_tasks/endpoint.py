@@ -1,0 +1,122 @@
+"""Takes requests whose bodies say whether they are calls, or questions about what exists.
+
+Law 1. A call is judged and answered as every call is; it may go on with a task, or be accepted.
+Law 2. A question is answered to those who are known, about what is theirs.
+Law 3. Whatever is refused names the request by which its caller tells answers apart.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import structs
+
+from carnet import faults
+from carnet.core.call import Call, Claim
+from carnet.errors import CarnetError
+from carnet.gateway.bodies import LARGE_BYTES, LargeBody
+from carnet.gateway.endpoint import DialectEndpoint, request_of, with_proof
+from carnet.gateway.own_tasks.questions import OwnTasks
+from carnet.http.exchange import Exchange, read_authorization
+from carnet.wire import travel
+from carnet.wire.dialects.dialect import Arrival, Question, Way
+
+
+class TaskEndpoint(DialectEndpoint):
+    """Takes the requests of one dialect."""
+
+    async def either(
+        self,
+        way: Way,
+        exchange: Exchange,
+        agent: str | None,
+        names: Mapping[str, str],
+        own_tasks: OwnTasks,
+    ) -> None:
+        """Answer what is a call or a question: its body says which."""
+        began = self._answering.begin()
+        arrival = self._arrival(way, exchange, agent, names)
+        try:
+            asked = await self._received(arrival, exchange)
+            if isinstance(asked, Claim):
+                if asked.continues is not None:
+                    asked = await own_tasks.continued(exchange, asked, arrival)
+                call = await self._answering.admit(asked)
+                await self._answer(exchange, call, began)
+            else:
+                await own_tasks.ask(exchange, asked, arrival)
+        except CarnetError as error:
+            refusal = await self._refusal(arrival, error)
+            refusal.request_id = arrival.request_id
+            raise refusal from None
+
+    async def _received(self, arrival: Arrival, exchange: Exchange) -> Claim | Question:
+        """What a request asks, once its body has come."""
+        stamped = arrival.stamped()
+        arrival.run = stamped.run
+        entered: list[LargeBody] = []
+        try:
+            if arrival.way.method == "POST":
+                arrival.body = await self._answering.receive_any(
+                    exchange, lambda: self._enter(arrival, exchange, entered)
+                )
+            if exchange.line.held:
+                await self._vouch(arrival)
+                return await entered[0].read(self._read_any, arrival)
+            return self._read_any(arrival)
+        finally:
+            for place in entered:
+                place.leave()
+
+    async def _enter(self, arrival: Arrival, exchange: Exchange, entered: list[LargeBody]) -> None:
+        """Refuse a stranger, but let a short question come that somebody has signed.
+
+        Whose key that is, only the task says that it is about.
+        """
+        length = exchange.headers.read_count("content-length") or 0
+        is_short = length <= LARGE_BYTES and not exchange.line.held
+        if not (is_short and _is_signed_question(arrival)):
+            await super()._enter(arrival, exchange, entered)
+
+    def _read_any(self, arrival: Arrival) -> Claim | Question:
+        asked = self._dialect.read(arrival)
+        if not isinstance(asked, Claim):
+            return asked
+        asked = structs.replace(asked, correlation=arrival.correlation)
+        return with_proof(asked, arrival)
+
+    async def _answer(self, exchange: Exchange, call: Call, began: float) -> None:
+        """Have a call answered, or say that it was taken on."""
+        if not call.is_queued:
+            await self._answering.answer(exchange, call, began)
+            return
+        self._wake()
+        faults.point("reply.before_write")
+        await exchange.reply(*self._dialect.accepted(call))
+        faults.point("reply.after_write")
+        self._answering.note_accepted(exchange, call, began)
+
+    def _arrival(
+        self,
+        way: Way,
+        exchange: Exchange,
+        agent: str | None,
+        names: Mapping[str, str] | None = None,
+    ) -> Arrival:
+        arrival = Arrival(
+            way,
+            exchange.headers,
+            head=lambda: request_of(exchange),
+            stamps=self._stamps,
+            agent=agent,
+            names=names,
+            by_host=lambda: self._published.named(exchange),
+        )
+        arrival.correlation = exchange.line.correlation
+        return arrival
+
+
+def _is_signed_question(arrival: Arrival) -> bool:
+    """Whether a request can only be a question: it is signed, and without a travel document."""
+    headers = arrival.headers
+    if read_authorization(headers) is not None or headers.get("signature") is None:
+        return False
+    return travel.read_proof(arrival.request, None, arrival.stamps) is None

@@ -1,0 +1,230 @@
+"""Requests to one A2A agent: where they go, by what we are known there, and what they are answered.
+
+Law 1. They go to the origin of the card, which the operator wrote down, or to one that he lists in
+       `[egress] allow`. A card cannot send us, and what we are known by, anywhere else (A18).
+Law 2. We are known as the card asks: by a bearer token or a key in a header. What it asks for
+       beside is named before anything leaves.
+Law 3. Without either, a Carnet that is listed knows us by our signature.
+Law 4. A long answer is read beside the loop (A73).
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from carnet.core.messages.events import PIECE_BYTES
+from carnet.core.people.identity import Secret
+from carnet.errors import EgressRefused, PeerCredentialMissing, PeerRefused, PeerUnreachable
+from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, Outbound
+from carnet.runtime.peers.a2a.cards import A2aCards
+from carnet.runtime.peers.answer_reader import read_some
+from carnet.runtime.peers.cards import Site
+from carnet.runtime.peers.signing import Signing
+from carnet.wire.dialects.a2a import client as a2a
+from carnet.wire.dialects.a2a.card import A2aCard
+from carnet.wire.dialects.a2a.extensions import EXTENSIONS
+
+LOOK_SECONDS: Final = 30.0  # for a question about a task
+
+OWN: Final = frozenset(uri for row in EXTENSIONS if row.is_own for uri in row.uris)
+KNOWN: Final = frozenset(uri for row in EXTENSIONS for uri in row.uris)
+
+_OK: Final = range(200, 300)
+_PORTS: Final = {"http": 80, "https": 443}
+
+Origin = tuple[str, str, int]
+Sign = Callable[[Outbound], Outbound]
+
+
+class A2aEndpoint(Struct, frozen=True, kw_only=True):
+    """Where an agent is, and by what we are known there."""
+
+    site: Site  # of its card
+    token: Secret | None = None
+    api_key: Secret | None = None
+    bounds: Bounds = Bounds()
+    peer: str | None = None  # the domain of its organisation, where it is listed
+
+
+class Reached(Struct, frozen=True, kw_only=True):
+    """An agent as its card says that it is called."""
+
+    card: A2aCard
+    interface: a2a.Interface
+    secrets: Mapping[str, Secret]
+    is_named: bool  # the operator wrote its origin down himself
+
+    @property
+    def advertised(self) -> frozenset[str]:
+        """The URIs of the extensions that it knows."""
+        return frozenset(each.uri for each in self.card.extensions)
+
+
+class A2aClient:
+    """Sends requests to one agent, and reads the answers."""
+
+    def __init__(
+        self,
+        http: HttpClient,
+        endpoint: A2aEndpoint,
+        *,
+        cards: A2aCards,
+        allows: Callable[[str], bool] = lambda _: False,
+        signing: Signing | None = None,
+    ) -> None:
+        """Reach one agent.
+
+        Args:
+            http: Sends the requests.
+            endpoint: Where it is.
+            cards: Those of others.
+            allows: Whether the operator lists where a URL leads.
+            signing: Given where we are known by our key.
+        """
+        self._http = http
+        self.endpoint = endpoint
+        self._cards = cards
+        self._allows = allows
+        self.signing = signing
+
+    async def reach(self) -> Reached:
+        """The interface to call, by the card; raises what keeps us from calling it."""
+        card = await self._cards.card(self.endpoint.site)
+        unknown = [uri for uri in card.required if uri not in KNOWN]
+        if unknown:
+            raise PeerRefused(
+                f"its card requires the extension {unknown[0]}",
+                peer_status=400,
+                peer_code="EXTENSION_SUPPORT_REQUIRED",
+            )
+        interface, is_named = self._chosen(card)
+        return Reached(
+            card=card,
+            interface=interface,
+            secrets={} if self._signs(card) else credentials(card, *self._held),
+            is_named=is_named,
+        )
+
+    @property
+    def _held(self) -> tuple[Secret | None, Secret | None]:
+        return self.endpoint.token, self.endpoint.api_key
+
+    def _signs(self, card: A2aCard) -> bool:
+        """Whether our signature says who we are: to a Carnet, where we hold nothing else."""
+        is_carnet = any(each.uri in OWN for each in card.extensions)
+        return is_carnet and self.signing is not None and self._held == (None, None)
+
+    def _chosen(self, card: A2aCard) -> tuple[a2a.Interface, bool]:
+        interfaces = a2a.interfaces_of(card)
+        if not interfaces:
+            others = ", ".join(f"{each.binding[:32]} {each.version}" for each in card.interfaces)
+            raise PeerUnreachable(f"its card names no interface that is spoken here: {others}")
+        own = origin_of(self.endpoint.site.url)
+        for interface in interfaces:
+            origin = origin_of(interface.url)
+            if origin is not None and (origin == own or self._allows(interface.url)):
+                return interface, origin == own
+        elsewhere = origin_of(interfaces[0].url)
+        entry = "" if elsewhere is None else f"{elsewhere[1]}:{elsewhere[2]}"
+        reason = "its card leads to another host than its own"
+        raise EgressRefused(f'{reason}; [egress] allow = ["{entry}"] would let it')
+
+    def outbound(
+        self,
+        reached: Reached,
+        operation: str,
+        given: dict[str, Any],
+        *,
+        headers: Mapping[str, str] | None = None,
+        secrets: Mapping[str, Secret] | None = None,
+        extensions: Sequence[str] = (),
+    ) -> Outbound:
+        """The request for an operation; `headers` and `secrets` go with it.
+
+        `extensions` are the URIs of those that are used in it.
+        """
+        written = a2a.write_request(reached.interface, operation, given, extensions=extensions)
+        return Outbound(
+            method=written.method,
+            url=written.url,
+            body=written.body,
+            headers={**(headers or {}), **written.headers},
+            secrets={**reached.secrets, **(secrets or {})},
+            kind="named" if reached.is_named else "learned",
+            bounds=self.endpoint.bounds,
+        )
+
+    def send(self, outbound: Outbound) -> AbstractAsyncContextManager[HttpAnswer]:
+        """What a request is answered; its body is still on the wire."""
+        return self._http.send(outbound)
+
+    async def ask(self, reached: Reached, operation: str, given: dict[str, Any]) -> object:
+        """The result of a question about a task; what it is refused with is raised."""
+        outbound = self.outbound(reached, operation, given)
+        seconds = min(outbound.bounds.total_seconds, LOOK_SECONDS)
+        outbound = replace(outbound, bounds=replace(outbound.bounds, total_seconds=seconds))
+        async with self.send(self.known(reached, outbound)) as answer:
+            return await self.result(reached, operation, answer)
+
+    def known(self, reached: Reached, outbound: Outbound) -> Outbound:
+        """The same, signed where nothing else says who we are."""
+        if self.signing is None or reached.secrets:
+            return outbound
+        return self.signing.sign_whole(outbound)
+
+    async def result(self, reached: Reached, operation: str, answer: HttpAnswer) -> object:
+        """The result in an answer; what it refuses with is raised."""
+        await refuse(answer)
+        body = await answer.read()
+        if body[PIECE_BYTES:]:
+            return await asyncio.to_thread(a2a.read_result, reached.interface, operation, body)
+        return a2a.read_result(reached.interface, operation, body)
+
+
+async def refuse(answer: HttpAnswer) -> None:
+    """Raise what an answer stands for that is none."""
+    if answer.status not in _OK:
+        raise a2a.read_refusal(
+            answer.status,
+            await read_some(answer),
+            retry_after=answer.header("retry-after"),
+            date=answer.header("date"),
+        )
+
+
+def origin_of(url: str) -> Origin | None:
+    """SecurityScheme, host and port of a URL; None if it has none."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or _PORTS.get(parts.scheme)
+    except ValueError:
+        return None
+    if not parts.hostname or port is None or parts.username is not None:
+        return None
+    return parts.scheme, parts.hostname.lower(), port
+
+
+def credentials(card: A2aCard, token: Secret | None, api_key: Secret | None) -> dict[str, Secret]:
+    """The headers that say who we are, as a card asks for them.
+
+    Raises:
+        PeerCredentialMissing: It asks for what we have not, or cannot do.
+    """
+    held = {"bearer": token, "key": api_key}
+    known = {name: secret for name, secret in held.items() if secret is not None}
+    found = a2a.wanted(card, frozenset(known))
+    if found is None:
+        raise PeerCredentialMissing(schemes=a2a.schemes_of(card))
+    scheme = {a2a.AUTHORIZATION: "Bearer "}
+    return {
+        each.header: Secret(
+            (scheme.get(each.header, "") if each.held == "bearer" else "")
+            + known[each.held].reveal()
+        )
+        for each in found
+    }

@@ -1,0 +1,1 @@
+"""What a loop in a process of its own reaches through its gateway, with the bearer of a turn."""

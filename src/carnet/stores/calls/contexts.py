@@ -1,0 +1,126 @@
+"""Tasks as they are shown, and the list of those that their sender groups by a context.
+
+Law 1. A list goes by who asked for the tasks and by when they changed, through nobody else's.
+Law 2. What one page looks at is bounded, however many tasks its sender has and few are asked for.
+"""
+# ruff: noqa: S608  the texts are put together from our own words; every value is an argument
+
+from typing import Final
+
+from carnet.ports.calls.tasks import ChangedTasks, FoundTasks, StoredTask
+from carnet.stores.calls.journal import pieces
+from carnet.stores.database import Database, Row, Value, marks
+from carnet.stores.turn.row import ACCEPTED, TURN_COLUMNS, TURN_WIDTH, asked_in, read_turn
+
+MOST_COUNTED: Final = 10_000  # of the tasks of a sender, those that changed last
+SLICE: Final = 500  # of them that one query looks at
+MOST_SLICES: Final = 20  # of one page; then it ends before it is full
+
+SELECT_TASK: Final = (
+    f"SELECT {TURN_COLUMNS}, k.id, k.sender, k.skill, k.progress, k.note, k.cancelled, k.lost,"
+    " k.context, k.updated,"
+    " (SELECT MIN(b.url) FROM callback b WHERE b.turn = k.turn AND b.place = 0), {more}"
+    " FROM task k JOIN turn t ON t.n = k.turn JOIN run r ON r.n = t.run {also}WHERE "
+)
+SHOW_TASK: Final = SELECT_TASK.format(more="NULL", also="")
+_ASKED: Final = f"j.turn = ? AND j.kind = '{ACCEPTED}'"  # the condition on a row `j`
+_ASKED_SIZE: Final = f"SELECT LENGTH(j.data) FROM journal j WHERE {_ASKED} ORDER BY j.n LIMIT 1"
+_DATA: Final = 5  # the place of `data` in a row of the journal
+_LAST: Final = (
+    "SELECT k.updated, k.turn FROM task k WHERE k.context IS NOT NULL AND k.sender = ?{}"
+    " ORDER BY k.updated DESC, k.turn DESC LIMIT ?"
+)
+_ORDER: Final = " ORDER BY k.updated DESC, k.turn DESC"
+# Each is looked up by itself: a join would rather read the whole table than so many rows of it.
+_COUNT: Final = (
+    "SELECT COUNT(*) FROM ({}) AS l WHERE"
+    " (SELECT 1 FROM task k JOIN turn t ON t.n = k.turn WHERE k.turn = l.turn AND {}) = 1"
+)
+
+
+async def changed_tasks(database: Database, asked: ChangedTasks) -> FoundTasks:
+    """A page of those of one sender; where few are like what is asked for, it is not full (A87)."""
+    where, args = _conditions(asked)
+    last, known = _last(asked, None)
+    counting = _COUNT.format(last, where)
+    ((total,),) = await database.fetch(counting, [*known, MOST_COUNTED, *args])
+    found: list[StoredTask] = []
+    before = asked.before
+    for _ in range(MOST_SLICES):
+        last, known = _last(asked, before)
+        some = await database.fetch(last, [*known, SLICE])
+        if some:
+            query = f"{SHOW_TASK}k.turn IN ({marks(len(some))}) AND {where}{_ORDER}"
+            rows = await database.fetch(query, [*[turn for _, turn in some], *args])
+            found += map(read_task, rows)
+        if len(found) > asked.limit:
+            end = found[asked.limit - 1]
+            following = (end.updated or 0, end.turn.n)
+            return FoundTasks(tasks=found[: asked.limit], total=total, following=following)
+        if len(some) < SLICE:
+            return FoundTasks(tasks=found, total=total, following=None)
+        updated, turn = some[-1]
+        before = (updated, turn)
+    return FoundTasks(tasks=found, total=total, following=before)
+
+
+def _last(asked: ChangedTasks, before: tuple[int, int] | None) -> tuple[str, list[Value]]:
+    """What finds the tasks of a sender that changed last, by the index alone."""
+    more = ""
+    values: list[Value] = [asked.sender]
+    if asked.since is not None:
+        more, values = " AND k.updated >= ?", [*values, asked.since]
+    if before is not None:
+        more += " AND k.updated <= ? AND (k.updated < ? OR k.turn < ?)"
+        values += (before[0], *before)
+    return _LAST.format(more), values
+
+
+def _conditions(asked: ChangedTasks) -> tuple[str, list[Value]]:
+    """What those must be like that are shown."""
+    where = "t.agent || '' = ? AND (k.ended IS NULL OR k.ended >= ?)"
+    args: list[Value] = [asked.agent, asked.kept_since]
+    if asked.context is not None:
+        where, args = f"{where} AND k.context = ?", [*args, asked.context]
+    if asked.states:
+        where = f"{where} AND t.state || '' IN ({marks(len(asked.states))})"
+        args += asked.states
+    if asked.codes is not None:
+        where, args = f"{where} AND t.code IN ({marks(len(asked.codes))})", [*args, *asked.codes]
+    if asked.other_codes:
+        where = f"{where} AND COALESCE(t.code, '') NOT IN ({marks(len(asked.other_codes))})"
+        args += asked.other_codes
+    return where, args
+
+
+async def read_request(database: Database, turn: int) -> bytes:
+    """What was asked of a turn, as it is recorded; empty if it is kept no more."""
+    async for rows in pieces(database, _ASKED, (turn,)):
+        for row in rows:
+            return asked_in(row[_DATA])
+    return b""
+
+
+async def request_size(database: Database, turn: int) -> int:
+    """How many bytes that is, with what is recorded beside it."""
+    return sum([size for (size,) in await database.fetch(_ASKED_SIZE, (turn,))])
+
+
+def read_task(row: Row) -> StoredTask:
+    """A task as SELECT_TASK has it."""
+    (task, sender, skill, progress, note, cancelled, lost, context, updated, callback, _) = row[
+        TURN_WIDTH:
+    ]
+    return StoredTask(
+        id=task,
+        turn=read_turn(row),
+        sender=sender,
+        skill=skill,
+        callback=callback,
+        progress=progress,
+        note=note,
+        cancelled=cancelled,
+        lost=lost,
+        context=context,
+        updated=updated,
+    )

@@ -1,0 +1,1 @@
+"""What is told of tasks: their artifacts, their updates, their pages."""

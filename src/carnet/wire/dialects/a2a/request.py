@@ -1,0 +1,276 @@
+"""The operations of A2A: from what a request says to a claim, or to a question about what exists.
+
+    SendMessage, SendStreamingMessage      a claim; one that names a task goes on with that
+    everything else                        a question
+
+Law 1. Both bindings and both versions come here as the same objects: those of A2A 1.0.
+Law 2. The same message of the same caller is the same call, however often it is sent: its id and
+       what it says name it, unless its chain does.
+Law 3. Where the caller names no context, the message names one: it is told in the answer.
+Law 4. What extensions say is read once, and kept beside what was asked as what it is: claimed.
+Law 5. A credential in metadata is neither recorded, nor told again, nor part of what was asked.
+       A message that goes on with a task is not recorded, and has it until it was compared.
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from carnet.core.call import Ask, CallbackWish, Claim
+from carnet.core.people.identity import Secret
+from carnet.errors import InvalidRequest
+from carnet.wire.dialects.a2a.extensions import read_inbound, without_secrets
+from carnet.wire.dialects.a2a.form import Form
+from carnet.wire.dialects.a2a.members import (
+    member,
+    need_id,
+    read_count,
+    read_flag,
+    read_id,
+    read_object,
+    read_optional,
+    read_text,
+    read_url,
+)
+from carnet.wire.dialects.a2a.message import A2AMessage, read_message
+from carnet.wire.dialects.a2a.states import UNSPECIFIED, WANTED
+from carnet.wire.dialects.dialect import Arrival, Question, TaskQuestion
+from carnet.wire.grammar import json
+from carnet.wire.grammar.times import micros_of
+
+NAME: Final = "a2a"
+OVER_HTTP: Final = "a2a_http"  # the other binding, and what is sent to those who want to be told
+
+SEND: Final = "SendMessage"
+STREAM: Final = "SendStreamingMessage"
+GET: Final = "GetTask"
+LIST: Final = "ListTasks"
+CANCEL: Final = "CancelTask"
+SUBSCRIBE: Final = "SubscribeToTask"
+CREATE_PUSH: Final = "CreateTaskPushNotificationConfig"
+GET_PUSH: Final = "GetTaskPushNotificationConfig"
+LIST_PUSH: Final = "ListTaskPushNotificationConfigs"
+DELETE_PUSH: Final = "DeleteTaskPushNotificationConfig"
+EXTENDED_CARD: Final = "GetExtendedAgentCard"
+
+OPERATIONS: Final = (
+    *(SEND, STREAM, GET, LIST, CANCEL, SUBSCRIBE, CREATE_PUSH, GET_PUSH, LIST_PUSH, DELETE_PUSH),
+    EXTENDED_CARD,
+)
+
+MOST_HISTORY: Final = 1000
+MOST_PAGE: Final = 100
+USUAL_PAGE: Final = 50
+MOST_TOKEN: Final = 64
+CLAIMED: Final = "claimed"  # in what is recorded of a request: what its extensions say, shortened
+_CONTEXT_BYTES: Final = 16
+
+
+def read_operation(
+    operation: str, params: Mapping[str, Any], arrival: Arrival, form: Form
+) -> Claim | Question:
+    """What is asked by an operation."""
+    given = dict(params)
+    if operation in {SEND, STREAM}:
+        return read_send(given, arrival, form, stream=operation == STREAM)
+    if operation == LIST:
+        return _read_list(given, arrival, form)
+    agent = _agent(arrival)
+    if operation == EXTENDED_CARD:
+        return TaskQuestion(about="extended_card", agent=agent, form=form.kept())
+    if operation in {GET, CANCEL, SUBSCRIBE}:
+        abouts: Any = {GET: "task", CANCEL: "cancel", SUBSCRIBE: "subscribe"}
+        seen = arrival.headers.get("last-event-id") if operation == SUBSCRIBE else None
+        wants = replace(form, history=_history(given, ""), seen=None if seen is None else seen[:64])
+        return TaskQuestion(
+            about=abouts[operation], task=need_id(given, "id", ""), agent=agent, form=wants.kept()
+        )
+    return _read_push(operation, given, agent, form)
+
+
+def read_send(params: dict[str, Any], arrival: Arrival, form: Form, *, stream: bool) -> Claim:
+    """A message to an agent; it may go on with a task of the same caller."""
+    sent = read_message(member(params, "message"))
+    wishes = read_optional(params, "configuration", "")
+    push = member(wishes, "taskPushNotificationConfig")
+    callback = (
+        None if push is None else read_callback(push, "configuration.taskPushNotificationConfig")
+    )
+    later = read_flag(wishes, "returnImmediately", "configuration")
+    form = replace(form, history=_history(wishes, "configuration"), message=_public(sent.written))
+    claim = message_claim(sent, read_optional(params, "metadata", ""), arrival, form)
+    ask = replace(claim.ask, stream=stream)
+    # Who wants to be told of the end does not have to wait for it; it may all the same.
+    is_task = not stream and later
+    return replace(
+        claim,
+        ask=ask,
+        is_task=is_task,
+        callback=None if callback is None else callback.url,
+        wish=callback,
+        continues=sent.task,
+    )
+
+
+def message_claim(
+    sent: A2AMessage, metadata: dict[str, Any], arrival: Arrival, form: Form
+) -> Claim:
+    """The claim that a message makes, whether it is sent or was sent before."""
+    headers, stamped = arrival.headers, arrival.stamped()
+    claims = read_inbound(
+        sent.metadata, metadata, headers=headers, last_depth=arrival.stamps.limits.default
+    )
+    written = sent.written
+    if sent.task is None:
+        written, metadata = _public(written), without_secrets(metadata)
+    meant = {name: value for name, value in written.items() if name not in _GOES_ON}
+    asked = {"message": meant, "metadata": metadata}
+    request = json.canonical(asked)
+    digest = sha256(request).digest()
+    if claims.claimed:
+        request = json.canonical(asked | {CLAIMED: claims.claimed})
+    context = (
+        sent.context or "ctx_" + sha256(b"context\0" + digest).hexdigest()[: 2 * _CONTEXT_BYTES]
+    )
+    authorization = headers.get("authorization")
+    return Claim(
+        dialect=NAME,
+        agent=_agent(arrival),
+        ask=Ask(
+            messages=(sent.message,),
+            skill=claims.skill,
+            payload=claims.payload,
+            context=context,
+            form=form.kept(),
+        ),
+        digest=digest,
+        request=request,
+        key=f"a2a/{digest.hex()}",
+        marks=(*stamped.marks, *claims.marks),
+        authorization=None if authorization is None else Secret(authorization),
+        forwarded=stamped.forwarded,
+        context=stamped.context,
+        correlation=arrival.correlation,
+        trace=claims.trace,
+        budget=claims.budget,
+    )
+
+
+def _public(message: dict[str, Any]) -> dict[str, Any]:
+    """A message as it is recorded and told again."""
+    metadata = message.get("metadata")
+    if not isinstance(metadata, dict):
+        return message
+    public = without_secrets(metadata)
+    return message if public is metadata else message | {"metadata": public}
+
+
+_GOES_ON: Final = frozenset({"taskId", "task_id"})
+
+
+def read_again(request: bytes, arrival: Arrival, form: Form) -> Claim:
+    """The claim that a recorded request made."""
+    found = json.read_object(request)
+    sent = read_message(found.get("message"))
+    return message_claim(sent, read_optional(found, "metadata", ""), arrival, form)
+
+
+def _agent(arrival: Arrival) -> str:
+    return arrival.agent if arrival.agent is not None else arrival.by_host()
+
+
+def _history(value: dict[str, Any], place: str) -> int | None:
+    found = member(value, "historyLength")
+    if type(found) is int and found > MOST_HISTORY:
+        return MOST_HISTORY
+    return read_count(value, "historyLength", place, most=MOST_HISTORY)
+
+
+def _read_list(params: dict[str, Any], arrival: Arrival, form: Form) -> TaskQuestion:
+    status = member(params, "status")
+    if status is not None and status != UNSPECIFIED and status not in WANTED:
+        raise InvalidRequest("status", f"must be one of {', '.join(WANTED)}")
+    after = read_text(params, "statusTimestampAfter", "")
+    since = None if after is None else micros_of(after)
+    if after is not None and since is None:
+        raise InvalidRequest(
+            "statusTimestampAfter", "must be a moment such as 2026-11-18T10:00:00Z"
+        )
+    wants = replace(
+        form,
+        history=_history(params, ""),
+        artifacts=read_flag(params, "includeArtifacts", ""),
+    )
+    wanted = WANTED.get(str(status))
+    return TaskQuestion(
+        about="changed",
+        agent=_agent(arrival),
+        limit=_page_size(params),
+        page=_read_page(read_text(params, "pageToken", "", MOST_TOKEN)),
+        context=read_id(params, "contextId", ""),
+        states=() if wanted is None else wanted.states,
+        codes=None if wanted is None else wanted.codes,
+        other_codes=() if wanted is None else wanted.other_codes,
+        since=since,
+        form=wants.kept(),
+    )
+
+
+def _page_size(params: dict[str, Any]) -> int:
+    size = read_count(params, "pageSize", "", least=1, most=MOST_PAGE)
+    return USUAL_PAGE if size is None else size
+
+
+def _read_page(token: str | None) -> tuple[int, int] | None:
+    """Where a list goes on: when the last task of the page before changed, and its number."""
+    if token is None:
+        return None
+    updated, _, turn = token.partition("-")
+    if not (updated.isascii() and updated.isdigit() and turn.isascii() and turn.isdigit()):
+        raise InvalidRequest("pageToken", "is none that a list of this agent has told")
+    return int(updated[:18]), int(turn[:18])
+
+
+def write_page(updated: int, turn: int) -> str:
+    """What asks for the tasks after this one."""
+    return f"{updated}-{turn}"
+
+
+def _read_push(operation: str, params: dict[str, Any], agent: str, form: Form) -> TaskQuestion:
+    task = need_id(params, "taskId", "")
+    if operation == CREATE_PUSH:
+        wish = read_callback(params, "")
+        return TaskQuestion(
+            about="add_callback", task=task, agent=agent, wish=wish, form=form.kept()
+        )
+    if operation == LIST_PUSH:
+        return TaskQuestion(
+            about="callbacks",
+            task=task,
+            agent=agent,
+            limit=_page_size(params),
+            page=_read_page(read_text(params, "pageToken", "", MOST_TOKEN)),
+            form=form.kept(),
+        )
+    name = need_id(params, "id", "")
+    about: Any = "callback" if operation == GET_PUSH else "remove_callback"
+    return TaskQuestion(about=about, task=task, agent=agent, name=name, form=form.kept())
+
+
+def read_callback(value: object, place: str) -> CallbackWish:
+    """Where the caller wants to be told what becomes of a task."""
+    found = read_object(value, place) if place else dict(value)  # type: ignore[call-overload]
+    known = read_optional(found, "authentication", place)
+    scheme = read_text(known, "scheme", place, 64)
+    credentials = read_text(known, "credentials", place, 8192)
+    return CallbackWish(
+        dialect=OVER_HTTP,
+        name=read_id(found, "id", place),
+        url=read_url(found, "url", place),
+        token=read_text(found, "token", place, 1024),
+        authorization=None
+        if scheme is None
+        else Secret(scheme if credentials is None else f"{scheme} {credentials}"),
+    )
