@@ -19,6 +19,7 @@ from carnet.core.money.amount import format_amount
 from carnet.errors import BY_CODE, CarnetError, ConfigInvalid, Unreachable, UsageInvalid
 from carnet.wire.dialects import samvad
 from carnet.wire.dialects.a2a.extensions import EXTENSIONS
+from tests.interop.matrix.carried import ASKED_IN, CALLED_IN, FEATURES, NAMES, carries
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 PAGES: Final = (
@@ -26,6 +27,7 @@ PAGES: Final = (
     DOCS / "http.md",
     DOCS / "command-line.md",
     DOCS / "dialects" / "samvad.md",
+    DOCS / "dialects" / "pairs.md",
     DOCS / "a2a" / "extensions.md",
 )
 AT_THE_TERMINAL: Final = {ConfigInvalid, UsageInvalid, Unreachable}
@@ -97,6 +99,28 @@ def _names(uris: tuple[str, ...], keys: tuple[str, ...]) -> str:
     return "<br>".join([f"`{name}`" for name in dict.fromkeys((*uris, *keys))])
 
 
+def features_table() -> str:
+    """What is looked at in every pair of dialects."""
+    rows = [f"| {name.replace('_', ' ')} | {what} |" for name, what in FEATURES.items()]
+    return "\n".join(["| word | what is meant |", "|---|---|", *rows, ""])
+
+
+def pairs_table() -> str:
+    """What is lost between a caller of one dialect and an agent of another."""
+    head = f"| asked in | {' | '.join([f'to {NAMES[each]}' for each in CALLED_IN])} |"
+    rows = [
+        f"| {NAMES[asked_in]} | {' | '.join([_lost(asked_in, each) for each in CALLED_IN])} |"
+        for asked_in in ASKED_IN
+    ]
+    return "\n".join([head, "|---" * (1 + len(CALLED_IN)) + "|", *rows, ""])
+
+
+def _lost(asked_in: str, called_in: str) -> str:
+    carried = carries(asked_in, called_in)
+    lost = [name.replace("_", " ") for name in FEATURES if name not in carried]
+    return ", ".join(lost) or "nothing"
+
+
 def exits_table() -> str:
     """What a command ends with, and by which codes."""
     codes: dict[int, list[str]] = {}
@@ -126,6 +150,8 @@ def filled(page: str) -> str:
     tables["samvad"] = samvad_table()
     tables["exits"] = exits_table()
     tables["extensions"] = extensions_table()
+    tables["features"] = features_table()
+    tables["pairs"] = pairs_table()
     return _TABLE.sub(lambda found: found[1] + tables[found[2]] + found[3], page)
 
 

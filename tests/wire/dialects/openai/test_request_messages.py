@@ -15,6 +15,7 @@ parts: st.SearchStrategy[Part] = st.one_of(
     st.builds(Link, texts, media_type=st.just("image/*")),
     st.builds(File, texts, media_type=st.sampled_from(["audio/wav", "audio/mp3"])),
     st.builds(File, texts, st.none() | texts),
+    st.builds(File, texts, st.none() | texts, st.just("application/pdf")),
 )
 calls = st.builds(ToolCall, texts, texts, texts)
 
@@ -40,6 +41,21 @@ def test_what_is_written_is_read_as_it_was(
         "assistant", contents(found), name, tool_calls=numbered, tool_call_id=answered
     )
     assert read_messages([write_message(message)]) == (message,)
+
+
+@pytest.mark.parametrize("media", ["application/pdf", "text/plain;charset=utf-8"])
+def test_a_file_in_a_data_url_is_its_bytes_and_their_kind(media: str) -> None:
+    part = {"type": "file", "file": {"file_data": f"data:{media};base64,JVBERi0="}}
+    (message,) = read_messages([{"role": "user", "content": [part]}])
+    assert message.parts == (File("JVBERi0=", None, media),)
+    assert write_message(message)["content"] == [part]
+
+
+def test_what_only_looks_like_a_data_url_stays_as_it_is() -> None:
+    for content in ("data:text/plain,hello", "data:;base64,AAAA", "data:a/b;base64", "x,y"):
+        part = {"type": "file", "file": {"file_data": content}}
+        (message,) = read_messages([{"role": "user", "content": [part]}])
+        assert message.parts == (File(content),)
 
 
 def test_the_usual_parts_are_read() -> None:

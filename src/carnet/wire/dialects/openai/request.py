@@ -33,6 +33,12 @@ from carnet.wire.stamps.stamp import read_trace
 
 MOST_MESSAGES: Final = 1024
 
+# The start of a data URL: a media type, perhaps with parameters, and that bytes follow in base64.
+_DATA_URL: Final = re.compile(
+    r"data:([A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127}"
+    r"(?:;[A-Za-z0-9_.+-]{1,64}=[A-Za-z0-9_.+-]{1,64}){0,4});base64",
+    re.ASCII,
+)
 _ROLES: Final[dict[object, Role]] = {role: role for role in get_args(Role)}
 
 
@@ -118,8 +124,15 @@ def _read_other(kind: str, inner: dict[str, Any]) -> Part | None:
         return File(data, media_type=f"audio/{inner.get('format') or '*'}")
     content = inner.get("file_data")
     if kind == "file" and isinstance(content, str):
-        return File(content, name if isinstance(name, str) else None)
+        return _read_file(content, name if isinstance(name, str) else None)
     return None
+
+
+def _read_file(content: str, name: str | None) -> File:
+    """A file, whose bytes stand in a data URL as a rule, and by themselves with some."""
+    start, comma, encoded = content.partition(",")
+    match = _DATA_URL.fullmatch(start) if comma else None
+    return File(content, name) if match is None else File(encoded, name, match[1])
 
 
 def _read_tool_calls(value: object) -> tuple[ToolCall, ...]:
@@ -169,7 +182,10 @@ def _write_part(part: Part) -> dict[str, Any]:
     if kind == "audio":
         return {"type": "input_audio", "input_audio": {"data": part.content, "format": form}}
     named = {} if part.name is None else {"filename": part.name}
-    return {"type": "file", "file": {"file_data": part.content, **named}}
+    content = part.content
+    if part.media_type is not None:
+        content = f"data:{part.media_type};base64,{content}"
+    return {"type": "file", "file": {"file_data": content, **named}}
 
 
 MOST_MODEL_CHARACTERS: Final = 256
