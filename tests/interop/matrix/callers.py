@@ -72,8 +72,8 @@ class Chat:
         return self._answered(pair, body)
 
     def recall(self, pair: Pair, agent: str) -> Answered | None:
-        said = [_user("first"), {"role": "assistant", "content": "between"}, _user("second")]
-        return self._answered(pair, {"model": agent, "messages": said})
+        messages = [_user("first"), {"role": "assistant", "content": "between"}, _user("second")]
+        return self._answered(pair, {"model": agent, "messages": messages})
 
     def task(self, pair: Pair, agent: str, text: str) -> Answered | None:
         body = {"model": agent, "messages": [_user(text)]}
@@ -121,9 +121,11 @@ class Chat:
                     pair, body, ids, self._again(pair, body, reply)
                 )
             return answered
-        said = found["choices"][0]["message"]
-        answered.text, answered.cost = said["content"] or "", found["usage"].get("cost")
-        answered.tools = [each["function"]["name"] for each in said.get("tool_calls") or []]
+        reply_message = found["choices"][0]["message"]
+        answered.text, answered.cost = reply_message["content"] or "", found["usage"].get("cost")
+        answered.tools = [
+            each["function"]["name"] for each in reply_message.get("tool_calls") or []
+        ]
         answered.tools += [each["name"] for each in found.get("carnet", {}).get("tools", [])]
         return answered
 

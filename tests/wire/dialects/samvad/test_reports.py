@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from carnet.core.people import delegation as core
 from carnet.errors import (
     CarnetError,
+    ChainFinal,
     DelegationExceeded,
     DelegationInvalid,
     DelegationWidened,
+    DepthExceeded,
     PeerBusy,
     PeerRefused,
     ProviderError,
@@ -166,6 +168,25 @@ def test_who_does_not_know_us_is_to_be_given_our_key() -> None:
     error.facts.update(sender="agent://acme.example", key="KEY=")
     assert error.next_step.endswith("(trust_peer): agent://acme.example KEY=")
     assert read_refusal(401, b"").next_step == "Its operator can tell why."
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DepthExceeded(observed=4, limit=4),
+        DepthExceeded(observed=5, limit=4, leaving=True),
+        ChainFinal(hop=3, hops=3),
+    ],
+)
+def test_the_end_of_a_chain_is_terminal_whichever_hop_has_said_so(error: CarnetError) -> None:
+    """R1: its numbers come along, and no text of the other side."""
+    body = {"error": {"code": "DELEGATION_EXCEEDED", "message": error.safe_text}}
+    read = read_refusal(400, encoded(body), carnet_code=error.code)
+    assert type(read) is type(error)
+    assert read.facts == {name: error.facts[name] for name in error.public}
+    assert not read.retryable
+    body["error"]["message"] = "something else"
+    assert read_refusal(400, encoded(body), carnet_code=error.code).facts == {}
 
 
 def test_each_of_the_nine_words_is_explained() -> None:

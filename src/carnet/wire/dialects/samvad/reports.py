@@ -13,14 +13,17 @@ Law 3. What nothing explains is a fault. That an agent failed is what became of 
 import re
 from typing import Final
 
+from carnet.core.messages.events import Failed
 from carnet.errors import (
     BY_CODE,
     AgentFailed,
     CarnetError,
+    ChainFinal,
     CircuitOpen,
     DelegationExceeded,
     DelegationInvalid,
     DelegationWidened,
+    DepthExceeded,
     Fact,
     InvalidJson,
     PeerBusy,
@@ -138,6 +141,8 @@ def read_refusal(
         return ProviderError(f"the answer has the status {status}")
     if code == UNRECOGNISED:
         return unexplained(status, wait)
+    if (chain := read_chain(carnet_code, _read_message(reported))) is not None:
+        return chain
     error = _explained(status, code, wait)
     if error.facts.get("by") == BY_CALLEE and carnet_code in _DEALT_WITH:
         error.facts["by"] = BY_PEER
@@ -225,7 +230,26 @@ REASONS: Final = frozenset(
 _LINK: Final = r"Link ([1-8]) of the delegation"
 _INVALID: Final = re.compile(rf"{_LINK} does not hold: ([^.]{{1,100}})\.")
 _WIDENED: Final = re.compile(rf"{_LINK} widens '([A-Za-z.]{{1,16}})'")
+# In the sentences of our own errors; larger numbers are no depth.
+_TOO_DEEP: Final = re.compile(r" depth ([0-9]{1,9}); the limit here is ([0-9]{1,9})\.", re.ASCII)
+_FINAL: Final = re.compile(r" final hop \(([0-9]{1,9}) of ([0-9]{1,9})\) ", re.ASCII)
 _EXCEEDED: Final = re.compile(r"The delegation does not cover this call: ([^.]{1,100})\.")
+
+
+def read_chain(code: str | None, message: object) -> CarnetError | None:
+    """What a Carnet says of a chain that is at its end, which is ours as much as its own.
+
+    It is terminal, whichever hop has said so (R1).
+    """
+    text = message if isinstance(message, str) else ""
+    if code == DepthExceeded.code:
+        found, names = _TOO_DEEP.search(text), ("observed", "limit")
+    elif code == ChainFinal.code:
+        found, names = _FINAL.search(text), ("hop", "hops")
+    else:
+        return None
+    numbers = [int(digits) for digits in found.groups()] if found else []
+    return Failed(code, dict(zip(names, numbers, strict=False))).error()
 
 
 def read_detail(code: str, message: object) -> str | None:

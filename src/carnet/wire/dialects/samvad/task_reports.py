@@ -25,7 +25,7 @@ from carnet.errors import (
 )
 from carnet.wire.dialects.results import Gathered
 from carnet.wire.dialects.samvad.answer import MOST_LEVELS, UNREADABLE, result_events
-from carnet.wire.dialects.samvad.reports import read_failure
+from carnet.wire.dialects.samvad.reports import read_chain, read_failure
 from carnet.wire.grammar import json
 
 TaskStatus = Literal["pending", "running", "done", "failed"]
@@ -155,6 +155,8 @@ def _read_result(value: object) -> dict[str, Any]:
 def _read_error(value: object, carnet_code: str | None) -> CarnetError:
     if not isinstance(value, dict):
         return ProviderError("the task has failed, and its error has no code")
+    if (chain := read_chain(carnet_code, value.get("message"))) is not None:
+        return chain
     error = read_failure(value)
     if carnet_code == Cancelled.code:  # its end was asked for, perhaps by us
         return Cancelled("the other side says so", **error.facts)
