@@ -131,21 +131,22 @@ async def test_cancelling_closes_the_socket_wherever_it_was(beginning: bytes) ->
 
 
 async def test_cancelling_does_not_wait_for_a_peer_that_reads_nothing() -> None:
-    connected = asyncio.Event()
+    connected, cancelled = asyncio.Event(), asyncio.Event()
 
     async def script(line: Line) -> None:
         connected.set()
-        await asyncio.sleep(0.2)
+        await cancelled.wait()
         await line.until_gone()  # only now is anything read
 
     body = b"x" * (32 * 2**20)
     async with Peer(script) as peer, opened() as http:
         task = asyncio.create_task(read(http, post(peer.url, body)))
         await connected.wait()
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.05)  # as much leaves as the line takes
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        cancelled.set()
         await asyncio.wait_for(peer.gone.wait(), LONG)
     assert peer.unread < len(body)  # what had not left stayed here
 
