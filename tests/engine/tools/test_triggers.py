@@ -13,7 +13,7 @@ import pytest
 from carnet.testing.wait import until
 from tests.engine.process import EngineProcess, UnixEngineProcess, tool_call, with_usage
 from tests.gateway.triggers.scene import Owner
-from tests.support.model import Model
+from tests.support.model import Answer, Model
 from tests.support.organisation import Organisation
 
 CONFIG = """
@@ -32,6 +32,7 @@ async def echo(visit):
     """Say it again."""
     return visit.text
 '''
+_left: list[Answer] = []  # what the model has still to say
 SCHEDULE = {"name": "digest", "agent": "echo", "cron": "@daily", "message": "Write it."}
 
 
@@ -39,6 +40,7 @@ SCHEDULE = {"name": "digest", "agent": "echo", "cron": "@daily", "message": "Wri
 def house(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[tuple[Organisation, Model]]:
+    _left.clear()
     gateway = Organisation(tmp_path_factory.mktemp("house"), "acme.example")
     with Model().serving() as model, ExitStack() as until_ended:
         gateway.configure(CONFIG.replace("{url}", model.url), agents=AGENTS)
@@ -55,11 +57,12 @@ def house(
 
 def ask(house: tuple[Organisation, Model], owner: Owner, *calls: tuple[str, Any]) -> Any:
     """Have the model make calls one after the other; what it was told when it was asked last."""
-    gateway, model = house
-    left = [tool_call(name, json.dumps(given)) for name, given in calls] + [with_usage("Done.")]
+    _, model = house
+    until(lambda: not _left)  # an answer that was approved goes on by itself
+    _left[:] = [tool_call(name, json.dumps(given)) for name, given in calls]
+    _left.append(with_usage("Done."))
     model.asked.clear()
-    model.reply = lambda _: left.pop(0)
-    del gateway
+    model.reply = lambda _: _left.pop(0)
     return owner.post("/message", {"content": "Please.", "agent": "assistant"})
 
 
