@@ -61,8 +61,8 @@ class Sessions:
     async def touch(self, session: PersonSession, now: int) -> None:
         del session, now
 
-    def csrf(self, session: int) -> str:
-        return f"csrf {session}"
+    def csrf(self, session: PersonSession) -> str:
+        return f"csrf {session.n}"
 
 
 class Asked:

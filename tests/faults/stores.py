@@ -73,6 +73,13 @@ def stored(gateway: Organisation) -> bytes:
     return repr(found).encode()
 
 
+def holds(gateway: Organisation, word: str) -> bool:
+    """Whether a word is anywhere in what a gateway keeps: its files, and what a server has."""
+    files = [file for file in (gateway.folder / "var").rglob("*") if file.is_file()]
+    found = any(word.encode() in file.read_bytes() for file in files)
+    return found or word.encode() in stored(gateway)
+
+
 def number(gateway: Organisation, sql: str, *args: object) -> int:
     """The one number that a query gives."""
     ((found,),) = rows(gateway, sql, *args)

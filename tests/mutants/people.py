@@ -115,6 +115,41 @@ PEOPLE = (
         '_HERS: Final = " WHERE (person = ? OR TRUE) AND name = ?"',
         tests=("test_a_schedule_is_its_owners_and_nobody_elses",),
     ),
+    Mutant(
+        "security:a94:away",
+        "gateway/triggers/own_triggers.py",
+        "await self._noun.fire(replace(found, token=whose(caller)[1]), event)",
+        "await self._noun.fire(found, event)",
+        tests=("test_one_token_of_hers_lends_its_rights_to_no_other",),
+    ),
+    Mutant(
+        "security:a94:away",
+        "stores/triggers/hooks.py",
+        '" token = ?"',
+        '" token = COALESCE(token, ?)"',
+        tests=("test_one_token_of_hers_lends_its_rights_to_no_other",),
+    ),
+    Mutant(
+        "security:a94:tokens",
+        "stores/trust/people.py",
+        """                (_ADOPT_ALL.format("conversation"), (*owners, *whose)),\n""",
+        "",
+        tests=("test_with_a_service_that_is_adopted_its_conversations_become_hers",),
+    ),
+    Mutant(
+        "security:a41:names",
+        "stores/trust/tokens.py",
+        "WHERE o.name = ? AND o.peer IS NULL",
+        "WHERE o.name = ? AND FALSE",
+        tests=("test_a_name_that_was_anothers_is_given_to_nobody_else_while_records_may_be_kept",),
+    ),
+    Mutant(
+        "security:a115:pages",
+        "stores/trust/sessions.py",
+        'text = f"{session.n}.{session.person}.{session.begun}"',
+        'text = f"{session.n}"',
+        tests=("test_who_is_given_a_number_that_was_anothers_has_another_csrf_token",),
+    ),
 )
 
 MEMORY = (
@@ -124,6 +159,20 @@ MEMORY = (
         "    if not all(_SEGMENT.fullmatch(segment) for segment in segments):",
         "    if not all(segments):",
         tests=("test_what_is_no_path_is_refused",),
+    ),
+    Mutant(
+        "engine:conversation:erase",
+        "stores/conversations/deletion.py",
+        '    " AND answering IS NULL"\n',
+        "",
+        tests=("test_what_is_being_answered_is_not_deleted_and_nothing_of_it_is",),
+    ),
+    Mutant(
+        "engine:conversation:erase",
+        "stores/conversations/deletion.py",
+        "statements.append((END_OF_DELETED, ended))",
+        "del ended",
+        tests=("test_with_a_conversation_ends_what_was_to_begin_it_and_nobody_elses",),
     ),
     Mutant(
         "engine:memory:person",

@@ -12,6 +12,8 @@ _NAMES = "tests/core/people/test_permissions.py::"
 _MADE = "tests/gateway/triggers/test_pages.py::"
 _BEGUN = "tests/gateway/triggers/test_starter.py::"
 _RECEIVED = "tests/gateway/triggers/test_receiver.py::"
+_COPIES = "tests/gateway/triggers/test_starter_replicas.py::"
+_TOKENS = "tests/stores/trust/test_tokens.py::"
 _RESTING = "tests/gateway/triggers/test_own_triggers.py::"
 _SCHEDULES = "tests/stores/triggers/test_schedules.py::"
 _HOOKS = "tests/stores/triggers/test_hooks.py::"
@@ -76,6 +78,7 @@ ROWS = (
         (
             _MADE + "test_nobody_has_something_called_that_it_may_not_call_itself",
             _MADE + "test_what_a_token_may_not_pay_nothing_that_it_made_pays",
+            _MADE + "test_one_token_of_hers_lends_its_rights_to_no_other",
             _MADE + "test_one_person_has_as_many_as_may_be",
             _RESTING
             + "test_what_runs_with_a_token_that_has_ended_rests_and_its_owner_is_told_once",
@@ -93,6 +96,8 @@ ROWS = (
         (
             _RECEIVED + "test_an_event_that_is_sent_a_hundred_times_begins_one_conversation",
             _RECEIVED + "test_what_is_forged_stale_or_oversized_is_refused_and_nothing_is_kept",
+            _COPIES
+            + "test_an_event_that_comes_a_hundred_times_to_two_gateways_at_once_begins_once",
             _HOOKS + "test_an_event_is_taken_once_however_many_copies_come_at_once",
             _SCHEMES + "test_an_event_is_known_by_what_is_signed_and_by_nothing_else",
         ),
@@ -104,7 +109,19 @@ ROWS = (
         (
             _ATTACKS + "test_no_route_makes_a_service_token_somebodys",
             _STORED + "test_a_service_is_adopted_with_the_account_it_has",
+            _STORED + "test_with_a_service_that_is_adopted_its_conversations_become_hers",
             _TYPED + "test_a_token_that_is_there_is_adopted_with_its_account",
+        ),
+    ),
+    Row(
+        "security:a41:names",
+        "The name of a token that was somebody's is given to nobody else while records may be kept "
+        "under it, which whoever holds it reads.",
+        "A41, R25",
+        (
+            _ATTACKS + "test_nobody_reads_the_runs_of_another_by_the_name_of_a_token",
+            _TOKENS
+            + "test_a_name_that_was_anothers_is_given_to_nobody_else_while_records_may_be_kept",
         ),
     ),
     Row(
@@ -187,6 +204,7 @@ ROWS = (
             _SIGNED_IN + "test_a_change_without_the_csrf_token_does_nothing",
             _SIGNED_IN + "test_for_the_page_of_another_site_she_is_nobody",
             _SIGNING + "test_the_page_of_another_site_signs_nobody_in",
+            _SESSIONS + "test_who_is_given_a_number_that_was_anothers_has_another_csrf_token",
             _COOKIE + "test_over_tls_the_name_of_the_cookie_is_this_hosts_alone",
             _COOKIE + "test_only_on_loopback_does_it_go_without_tls",
         ),

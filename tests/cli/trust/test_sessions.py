@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 
+PUBLIC = 'public_url = "https://acme.example/"'
 pytestmark = pytest.mark.usefixtures("home")
 
 
@@ -35,6 +36,20 @@ def test_a_link_is_printed_once_and_says_whom_it_signs_in(cli: Cli, home: Path, 
     assert not any(code.encode() in data for data in files)
     assert cli("sessions", "list", "--format", "json").page == {"sessions": []}
     assert "Nobody has signed in" in cli("sessions", "list").out
+
+
+def test_a_link_leads_to_where_the_gateway_listens_unless_its_operator_says_where(
+    cli: Cli, home: Path, link: str
+) -> None:
+    """`serve --port` may have it listen elsewhere than its file says."""
+    written = home / "var" / "gateway.url"
+    written.write_text("http://127.0.0.1:7\n")
+    written.chmod(0o600)
+    moved = cli("people", "sign-in", "owner").out.strip()
+    assert (moved.startswith("http://127.0.0.1:7/sign-in"), "127.0.0.1:7/" in link) == (True, False)
+    config = home / "carnet.toml"
+    config.write_text(config.read_text().replace("[gateway]", f"[gateway]\n{PUBLIC}", 1))
+    assert cli("people", "sign-in", "owner").out.startswith("https://acme.example/sign-in")
 
 
 def test_a_session_stands_for_one_token_of_hers(cli: Cli) -> None:

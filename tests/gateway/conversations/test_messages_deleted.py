@@ -1,15 +1,19 @@
 """A conversation that is deleted leaves no word behind, on each store (R27)."""
 
+import re
+from collections.abc import Iterator
+
 from carnet.testing.wait import until
-from tests.faults.stores import number, rows, stored
+from tests.faults import stores
+from tests.faults.stores import number, rows
 from tests.gateway.conversations.scene import Person, read_until
+
+NAMED = re.compile(r"\{[a-z_]+\}")
 
 
 def holds(alice: Person, word: str) -> bool:
     """Whether a word is anywhere in what the gateway keeps."""
-    files = [file for file in (alice.home.folder / "var").rglob("*") if file.is_file()]
-    found = any(word.encode() in file.read_bytes() for file in files)
-    return found or word.encode() in stored(alice.home)
+    return stores.holds(alice.home, word)
 
 
 def copies(alice: Person, run: str, name: str) -> dict[str, bytes]:
@@ -103,3 +107,70 @@ def test_what_runs_is_stopped_before_it_is_deleted(alice: Person) -> None:
     assert gone.status == 200, gone.body
     assert b"event: error" in b"".join(stream)
     until(lambda: not holds(alice, "deleted while"))
+
+
+def pages(alice: Person, operator: str, name: str) -> Iterator[tuple[str, bytes]]:
+    """What everything that can be looked at says, to its owner and to an operator.
+
+    Whatever is named is named so: a run, or a conversation.
+    """
+    for path, methods in alice.get("/openapi.json").json["paths"].items():
+        if "get" in methods:
+            place = NAMED.sub(name, path)
+            for token in (alice.token, operator):
+                yield place, alice.home.get(place, token=token).body
+
+
+def test_no_page_has_a_word_of_it_whoever_looks(alice: Person) -> None:
+    alice.as_owner("triggers", "tool:*", "memory:read")
+    word = f"canary{alice.token[-10:].replace('-', 'x').replace('_', 'y').lower()}"
+    sent = alice.say(f"say {word}")
+    asked = alice.say(f"fetch {word}", sent.conversation, agent="asks").frames[-2].data
+    alice.post(f"/approvals/{asked['request_id']}", {"decision": "denied"})
+    operator = alice.home.new_token(f"{alice.name}-operator", "--scope", "*")
+    place = f"/conversations/{sent.conversation}"
+    until(lambda: alice.get(place).json["messages"][0]["state"] == "whole")
+    runs = {each["run"] for each in alice.get(place).json["messages"] if each.get("run")}
+    names = [sent.conversation, *runs]
+    shown = {
+        path
+        for name in names
+        for path, body in pages(alice, operator, name)
+        if word.encode() in body
+    }
+    assert {"/conversations", place, f"{place}/export"} <= shown
+    assert any(path.startswith("/runs/") for path in shown)
+    assert alice.send("DELETE", place).status == 200
+    for name in names:
+        for path, body in pages(alice, operator, name):
+            assert word.encode() not in body, path
+    assert alice.get(f"/conversations?search={word}").json["conversations"] == []
+    for run in runs:
+        listed = alice.home.try_carnet("run", "show", run)
+        assert word not in listed.stdout + listed.stderr
+
+
+def test_of_what_a_hook_has_begun_and_waits_no_word_is_left_at_once(alice: Person) -> None:
+    """What the hook was to say lies beside the conversation while that waits for somebody."""
+    alice.as_owner("triggers")
+    word = f"canary{alice.token[-10:].replace('-', 'x').replace('_', 'y').lower()}"
+    made = alice.post("/hooks", {"name": "orders", "agent": "asks", "template": "{{ body.what }}"})
+    assert made.status == 201, made.body
+    assert alice.post("/hooks/orders/fire", {"what": word}).status == 202
+    until(lambda: alice.get("/approvals").json["approvals"])
+    recent = until(lambda: alice.get("/hooks/orders").json["recent"])
+    until(lambda: alice.get("/hooks/orders").json["recent"][0]["conversation"])
+    (listed,) = alice.get("/conversations").json["conversations"]
+    assert recent[0]["state"] == "due"
+    kept = "SELECT COUNT(*) FROM firing WHERE content = ?"
+    assert number(alice.home, kept, word) == 1
+    deleted = until(
+        lambda: alice.send("DELETE", f"/conversations/{listed['id']}"),
+        lambda reply: reply.status == 200,
+    )
+    assert deleted.json["deleted"] == listed["id"]
+    assert number(alice.home, kept, word) == 0  # in the same moment, for whoever makes a backup
+    until(lambda: not holds(alice, word))
+    (ended,) = alice.get("/hooks/orders").json["recent"]
+    assert (ended["state"], ended["code"]) == ("failed", "deleted")
+    assert alice.get("/approvals").json["approvals"] == []

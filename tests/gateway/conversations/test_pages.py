@@ -1,8 +1,14 @@
 """A person's conversations, listed, searched, changed and taken along, on each store."""
 
 import json
+import re
+
+import pytest
 
 from tests.gateway.conversations.scene import Person
+from tests.support.http import Reply
+
+NAMED = re.compile(r"\{[a-z_]+\}")
 
 
 def listed(alice: Person, query: str = "") -> list[str]:
@@ -89,34 +95,79 @@ def test_who_is_asked_and_what_is_told_of_a_client_is_shown(alice: Person) -> No
     assert page["client_context"] == {"models": ["path"], "tools": ["path"]}
 
 
+def doors(alice: Person, *starts: str) -> list[tuple[str, str]]:
+    """The method and the path of everything that is served under a name, as it is published."""
+    paths = alice.get("/openapi.json").json["paths"]
+    return [
+        (method.upper(), path)
+        for path, methods in paths.items()
+        if "{" in path and path.startswith(starts)
+        for method in methods
+        if method != "parameters"
+    ]
+
+
+def through(person: Person, method: str, path: str, name: str) -> Reply:
+    asks = {"title": "mine"} if method == "PATCH" else {"outcome": "accepted"}
+    body = asks if method == "PATCH" or path.startswith("/approvals/") else None
+    return person.send(method, NAMED.sub(name, path), body)
+
+
 def test_two_owners_see_nothing_of_one_another_by_any_door(alice: Person) -> None:
     sent = alice.say("secret plan", client_message_id="c1")
+    asked = alice.say("wait", agent="asks")
     bob = alice.another()
-    path = f"/conversations/{sent.conversation}"
-    unknown = "/conversations/cnv_unknown"
-    for method, tail, body in (
-        ("GET", "", None),
-        ("GET", "/export", None),
-        ("PATCH", "", {"title": "mine"}),
-        ("DELETE", "", None),
-        ("POST", "/retry", None),
-        ("POST", "/regenerate", None),
-        ("POST", "/stop", None),
+    shown = alice.get(f"/conversations/{sent.conversation}").json["messages"]
+    question = asked.frames[-2].data["request_id"]
+    for start, theirs_is in (
+        ("/conversations/", sent.conversation),
+        ("/runs/", shown[0]["run"]),
+        ("/approvals/", question),
     ):
-        theirs = bob.send(method, f"{path}{tail}", body)
-        nobodys = bob.send(method, f"{unknown}{tail}", body)
-        assert (theirs.status, theirs.body) == (nobodys.status, nobodys.body), (method, tail)
-        assert theirs.status == 404
+        found = doors(alice, start)
+        assert len(found) >= 2
+        for method, path in found:
+            theirs, nobodys = (
+                through(bob, method, path, name) for name in (theirs_is, "cnv_unknown")
+            )
+            assert (theirs.status, theirs.code) == (nobodys.status, nobodys.code), (method, path)
+            assert theirs.status == 404 or theirs.code == "permission_missing", (method, path)
+            if start == "/conversations/":
+                assert theirs.body == nobodys.body, (method, path)
+    assert bob.get("/approvals").json["approvals"] == []
+    (left,) = alice.get("/approvals").json["approvals"]
+    assert (left["id"], left["status"]) == (question, "open")
+    assert listed(alice) == ["wait", "secret plan"]
+
+
+def test_no_message_of_another_is_meant_in_a_conversation_of_ones_own(alice: Person) -> None:
+    sent = alice.say("secret plan", client_message_id="c1")
+    bob, path = alice.another(), f"/conversations/{sent.conversation}"
+    shown = alice.get(path).json["messages"]
     assert bob.say("x", sent.conversation).reply.code == "conversation_not_found"
-    assert listed(bob) == []
-    assert listed(bob, "?search=secret") == []
+    assert (listed(bob), listed(bob, "?search=secret")) == ([], [])
     other = bob.say("secret plan", client_message_id="c1")
     assert other.conversation != sent.conversation
-    message = alice.get(path).json["messages"][0]["id"]
+    message = shown[0]["id"]
     assert bob.get(f"/conversations/{other.conversation}?before={message}").status == 404
+    for tail in ("retry", "regenerate"):
+        reply = bob.post(f"/conversations/{other.conversation}/{tail}", {"message": message})
+        assert reply.code == "message_not_found"
+    reply = bob.send("PATCH", f"/conversations/{other.conversation}", {"head": message})
+    assert reply.code == "message_not_found"
     edited = bob.say("x", other.conversation, edits=message)
     assert edited.reply.code == "message_not_found"
     assert listed(alice) == ["secret plan"]
+    assert alice.get(path).json["messages"] == shown
+
+
+@pytest.mark.parametrize("name", ["%00", "a%00b", "%FF", "%F0%9F%98%80", "%2e%2e", "'", "9" * 40])
+def test_what_nobody_can_be_called_is_not_there(alice: Person, name: str) -> None:
+    """Also where a database cannot be asked for it."""
+    alice.as_owner("triggers", "memory:read", "memory:write")
+    for method, path in doors(alice, "/"):
+        reply = alice.send(method, NAMED.sub(name, path), {})
+        assert reply.status < 500, (method, path, reply.body)
 
 
 def test_all_tokens_of_a_person_are_one_owner(alice: Person) -> None:

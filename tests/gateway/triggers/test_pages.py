@@ -138,3 +138,26 @@ def test_who_ends_has_none_left_that_begins_anything(acme: Organisation) -> None
     assert "orders" in ended
     assert send(hook).status in {401, 409}  # at once: it is paused
     until(lambda: code(send(hook)) == (401, "hook_refused"))  # and when it is known that she ended
+
+
+def test_one_token_of_hers_lends_its_rights_to_no_other(acme: Organisation) -> None:
+    """What is begun by hand runs with the token that says so, and so does a hook of its secret."""
+    owner = Owner(acme)
+    wide, words = owner.token, ("--scope", "triggers", "--scope", "run:read")
+    owner.schedule(agent="paid")
+    owner.hook(agent="paid")
+    owner.token = acme.new_token(f"{owner.name}-a", "--person", owner.name, *words)
+    for path in ("/schedules/digest/fire", "/hooks/orders/fire", "/hooks/orders/rotate"):
+        assert code(owner.post(path, {})) == (403, "permission_missing"), path
+    poor = (*words, "--scope", "call:*")  # it may call, and not pay
+    owner.token = acme.new_token(f"{owner.name}-b", "--person", owner.name, *poor)
+    assert owner.post("/schedules/digest/fire").status == 202
+    (fired,) = owner.ended("/schedules/digest")
+    assert (fired["state"], fired["code"]) == ("failed", "permission_missing")
+    hook = owner.post("/hooks/orders/rotate", {}).json
+    assert send(hook).status == 202
+    (fired,) = owner.ended("/hooks/orders")
+    assert (fired["state"], fired["code"]) == ("failed", "permission_missing")
+    owner.token = wide
+    owner.post("/schedules/digest/fire")
+    assert owner.ended("/schedules/digest", 2)[0]["state"] == "fired"

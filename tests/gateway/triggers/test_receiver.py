@@ -7,7 +7,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from carnet.runtime.system import SystemClock
-from tests.faults.stores import rows
+from tests.faults.stores import holds, rows
 from tests.gateway.triggers.scene import BODY, Owner, send, signed
 from tests.support.http import Reply, request
 from tests.support.organisation import Organisation
@@ -40,36 +40,53 @@ def test_an_event_that_is_sent_a_hundred_times_begins_one_conversation(
     assert len(owner.ended("/hooks/orders", 2)) == 2
 
 
+def kept_of(acme: Organisation, owner: Owner) -> list[tuple[object, ...]]:
+    """What is remembered of events, and what they are to begin."""
+    hers = f"(SELECT n FROM person WHERE name = '{owner.name}')"  # noqa: S608
+    seen = f"SELECT event FROM hook_seen WHERE hook IN (SELECT n FROM hook WHERE person = {hers})"  # noqa: S608
+    begun = f"SELECT state FROM firing WHERE person = {hers}"  # noqa: S608
+    opened = f"SELECT id FROM conversation WHERE owner = 'person:' || {hers}"  # noqa: S608
+    return [row for query in (seen, begun, opened) for row in rows(acme, query)]
+
+
 def test_what_is_forged_stale_or_oversized_is_refused_and_nothing_is_kept(
     acme: Organisation,
 ) -> None:
     owner = Owner(acme)
     hook, timed = owner.hook(), owner.hook("timed", scheme="standard")
+    word = f"canary{owner.name}"
+    body = json.dumps({"id": word}).encode()
     forged = [
-        send(hook, headers=[]),
-        send(hook, headers=signed("another secret of some length", BODY)),
-        send(hook, BODY + b" ", signed(hook["secret"], BODY)),
-        send({**hook, "address": f"{acme.url}/hooks/{owner.name}.unknown"}),
-        send({**hook, "address": f"{acme.url}/hooks/nobody.orders"}),
-        send({**hook, "address": f"{acme.url}/hooks/orders"}),
-        send({**hook, "address": f"{hook['address']}/{'a' * 40}"}),
+        send(hook, body, headers=[]),
+        send(hook, body, headers=signed("another secret of some length", body)),
+        send(hook, body + b" ", signed(hook["secret"], body)),
+        send({**hook, "address": f"{acme.url}/hooks/{owner.name}.unknown"}, body),
+        send({**hook, "address": f"{acme.url}/hooks/nobody.orders"}, body),
+        send({**hook, "address": f"{acme.url}/hooks/orders"}, body),
+        send({**hook, "address": f"{hook['address']}/{'a' * 40}"}, body),
     ]
     assert {code(reply) for reply in forged} == {(401, "hook_refused")}
     assert len({reply.body.replace(b" ", b"") for reply in forged}) == 1  # they look alike
     now = SystemClock().wall_us() // 1_000_000
-    stale = send(timed, BODY, standard(timed["secret"], BODY, now - 900))
-    assert code(stale) == (401, "timestamp_out_of_window")
-    large = b'{"a":"' + b"x" * 300_000 + b'"}'
+    for at in (now - 900, now + 900):
+        stale = send(timed, body, standard(timed["secret"], body, at, word))
+        assert code(stale) == (401, "timestamp_out_of_window")
+    large = json.dumps({"id": word, "a": "x" * 300_000}).encode()
     assert code(send(hook, large)) == (413, "body_too_large")
-    bad = b"no JSON"
+    bad = f"no JSON {word}".encode()
     assert code(send(hook, bad)) == (400, "invalid_json")
-    plain = request("POST", hook["address"], signed(hook["secret"], BODY), BODY)
+    plain = request("POST", hook["address"], signed(hook["secret"], body), body)
     assert code(plain) == (415, "media_type_unsupported")
     for name in ("orders", "timed"):
         assert owner.get(f"/hooks/{name}").json["recent"] == []
-    fresh = send(timed, BODY, standard(timed["secret"], BODY, now))
+    assert kept_of(acme, owner) == []
+    assert not holds(acme, word)
+    assert word not in acme.log.read_text()
+    fresh = send(timed, body, standard(timed["secret"], body, now))
     assert fresh.json == {"status": "accepted", "event": "msg_1"}
     assert len(owner.ended("/hooks/timed")) == 1
+    assert len(kept_of(acme, owner)) == 3
+    assert holds(acme, word)  # what was looked for would be found
 
 
 def test_what_is_refused_for_its_form_tells_nobody_which_hooks_there_are(

@@ -4,6 +4,7 @@ import json
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from carnet.runtime.system import SystemClock
 from carnet.runtime.triggers.zones import find_zone
 from carnet.testing.wait import until
+from tests.gateway.triggers.scene import signed
 from tests.replicas.scene import House, Replica, a_house
 from tests.stores.support import servers
 from tests.support.http import request
@@ -146,3 +148,39 @@ def test_fifty_ticks_are_fifty_over_a_change_of_clocks_when_who_holds_some_is_ki
     assert {(each["size"], each["answering"]) for each in page} == {(2, False)}
     # What the dead one was at is begun again under its own name, and nothing else.
     assert begun_by(house).total() - TICKS <= holds
+
+
+def test_an_event_that_comes_a_hundred_times_to_two_gateways_at_once_begins_once(
+    tmp_path: Path, server: servers.Server
+) -> None:
+    with a_house(tmp_path, server) as house:
+        begins_once(house, *house.open(2))
+
+
+def begins_once(house: House, first: Replica, second: Replica) -> None:
+    house.operator.carnet("people", "add", "bob")
+    token = house.operator.new_token("phone", "--person", "bob")
+    json_type = ("content-type", "application/json")
+    fields = [("authorization", f"Bearer {token}"), json_type]
+    asked = json.dumps({"name": "orders", "agent": "echo", "scheme": "github"}).encode()
+    hook = request("POST", f"{first.url}/hooks", fields, asked).json
+    assert request("GET", f"{second.url}/hooks/orders", fields).status == 200  # it knows of bob
+    body = b'{"order": "o_1"}'
+    places = [f"{each.url}/hooks/bob.orders" for each in (first, second)]
+    with ThreadPoolExecutor(16) as pool:
+        sent = [
+            pool.submit(request, "POST", at, [json_type, *signed(hook["secret"], body)], body)
+            for at in places * 50
+        ]
+        replies = [each.result() for each in sent]
+    assert {(reply.status, reply.body) for reply in replies} == {(202, replies[0].body)}
+
+    def ended() -> list[dict[str, Any]]:
+        recent = request("GET", f"{second.url}/hooks/orders", fields).json["recent"]
+        return [each for each in recent if each["state"] != "due"]
+
+    (fired,) = until(ended)
+    assert fired["state"] == "fired"
+    begun = request("GET", f"{second.url}/conversations", fields).json["conversations"]
+    assert [each["id"] for each in begun] == [fired["conversation"]]
+    assert house.rows("SELECT COUNT(*) FROM firing WHERE name = 'orders'") == [(1,)]

@@ -31,8 +31,8 @@ class Sessions:
         del now
         self.touched.append(session.n)
 
-    def csrf(self, session: int) -> str:
-        return f"csrf {session}"
+    def csrf(self, session: PersonSession) -> str:
+        return f"csrf {session.n}"
 
 
 async def found(method: str, *fields: Field) -> PersonSession | None:

@@ -11,6 +11,7 @@ _PATHS = "tests/core/memory/test_path.py::"
 _USED = "tests/engine/tools/test_memory.py::"
 _PAST = "tests/engine/tools/test_past.py::"
 _TYPED = "tests/cli/memory/test_memory.py::"
+_GONE = "tests/stores/conversations/test_deletion.py::"
 _DELETED = "tests/gateway/conversations/test_messages_deleted.py::"
 _FRONT = "tests/gateway/conversations/test_messages_memory.py::"
 _SEARCHED = "tests/gateway/conversations/test_messages_past.py::"
@@ -139,7 +140,11 @@ ROWS = (
         (
             _DELETED + "test_after_a_delete_no_word_of_it_is_left",
             _DELETED + "test_no_copy_that_is_made_after_a_delete_and_no_log_has_a_word_of_it",
+            _DELETED + "test_no_page_has_a_word_of_it_whoever_looks",
+            _DELETED + "test_of_what_a_hook_has_begun_and_waits_no_word_is_left_at_once",
             _DELETED + "test_a_repeat_of_a_deleted_turn_is_told_so_and_not_run",
+            _GONE + "test_what_is_being_answered_is_not_deleted_and_nothing_of_it_is",
+            _GONE + "test_with_a_conversation_ends_what_was_to_begin_it_and_nobody_elses",
         ),
     ),
     Row(

@@ -127,3 +127,21 @@ def test_the_rights_of_a_person_bound_what_a_token_of_hers_may_do(
     assert acme.get("/metrics", token=token).status == 403
     assert acme.get("/runs", token=token).status == 200
     assert acme.chat("hi", "echo", token=people["vera"]).status == 403
+
+
+def test_nobody_reads_the_runs_of_another_by_the_name_of_a_token(scene: Scene) -> None:
+    """A41: runs are recorded under the name of the token that called, which may be free again."""
+    acme = scene.acme
+    for name in ("nina", "oscar"):
+        acme.carnet("people", "add", name)
+    hers = acme.new_token("shared", "--person", "nina")
+    run = acme.chat("my secret", token=hers).headers["x-tangle-runid"]
+    acme.carnet("people", "end", "nina")
+    for whose in (("--person", "oscar"), ()):
+        refused = acme.try_carnet("tokens", "create", "shared", *whose)
+        assert (refused.returncode, "was another's" in refused.stderr) == (2, True)
+    his = acme.new_token("oscars", "--person", "oscar")
+    assert acme.get(f"/runs/{run}", token=his).status == 404
+    assert acme.get("/runs", token=his).json["runs"] == []
+    acme.carnet("people", "end", "oscar")
+    notice(acme)

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
+from carnet.core.people.identity import owner_of
+from carnet.ports.calls.triggers import Room
 from carnet.ports.world.outbox import Delivery
 from carnet.stores.conversations.deletion import WORDS_AT_A_TIME
 from carnet.stores.database import Statement
 from carnet.stores.open import Store
-from tests.stores.conversations.test_conversations import ALICE, found, kept
+from tests.stores.conversations.test_conversations import ALICE, found, kept, sent
 from tests.stores.support import scenes
 from tests.stores.support.scenes import NOW, Place, a_claim, claimed
+from tests.stores.triggers.scene import a_hook, a_person, receive
 
 MANY = 2 * WORDS_AT_A_TIME + 1
 FILL = (
@@ -43,6 +46,48 @@ async def test_the_words_of_a_long_conversation_are_deleted_some_at_a_time(
     assert max(counts) == WORDS_AT_A_TIME
     left = place.rows("SELECT DISTINCT conversation FROM message_word WHERE owner = ?", ALICE)
     assert left == [(other.conversation.n,)]
+
+
+async def test_what_is_being_answered_is_not_deleted_and_nothing_of_it_is(
+    store: Store, place: Place
+) -> None:
+    """What begins in that moment would be written down after all else is gone."""
+    begun = await store.conversations.begin(sent("a"))
+    await store.conversations.release(ALICE, begun.answer.id, None)
+    read = await found(store, "cnv_a")  # before another message comes
+    again = await store.conversations.begin(sent("b", conversation="cnv_a"))
+    deletion = store.conversations.deletion
+    assert not await deletion.delete(read, NOW)
+    assert (await found(store, "cnv_a")).answering == again.answer.id
+    assert place.rows("SELECT COUNT(*) FROM message WHERE state = 'deleted'") == [(0,)]
+    await store.conversations.release(ALICE, again.answer.id, None)
+    assert await deletion.delete(read, NOW)
+    assert not await deletion.delete(read, NOW)  # it was
+    assert place.rows("SELECT COUNT(*) FROM message WHERE state <> 'deleted'") == [(0,)]
+
+
+async def test_with_a_conversation_ends_what_was_to_begin_it_and_nobody_elses(
+    store: Store, place: Place
+) -> None:
+    """Of a hook that waits for somebody what it says is kept; its conversation has the same."""
+    firings = store.triggers.firings
+    people = [await a_person(store, name) for name in ("alice", "bob")]
+    hooks = [await a_hook(store, who) for who in people]
+    for key, hook in (("noted", hooks[0]), ("kept", hooks[0]), ("other", hooks[0])):
+        await receive(store, hook, key, key)
+    await receive(store, hooks[1], "noted", "his")
+    leased = await firings.lease("w", until=NOW + 1, limit=9, room=Room(9, {}), now=NOW)
+    for firing in leased:
+        if firing.key in {"noted", "his"}:
+            assert await firings.begun(firing, "cnv_a")
+    owner = owner_of(people[0][0], "")
+    begun = await kept(store, "a", owner=owner, client_id="kept")
+    assert await store.conversations.deletion.delete(begun.conversation, NOW)
+    states = place.rows("SELECT key, state, code, content FROM firing ORDER BY n")
+    assert states == [
+        *[(key, "failed", "deleted", "") for key in ("noted", "kept")],
+        *[(key, "due", None, "An order came.") for key in ("other", "his")],
+    ]
 
 
 OUTBOX = (

@@ -85,17 +85,17 @@ async def test_a_former_secret_is_good_for_a_while(store: Store, place: Place) -
     hooks = store.triggers.hooks
     first, second = Secret("s" * 32), Secret("t" * 32)
     assert await hooks.secrets(hook, NOW) == [first]
-    assert await hooks.rotate(hook, second, until=NOW + SECOND)
+    assert await hooks.rotate(hook, second, token=77, until=NOW + SECOND)
     assert await hooks.secrets(hook, NOW) == [second, first]
     assert await hooks.secrets(hook, NOW + SECOND) == [second]
     rotated = await hooks.own.find(hook.person, "orders")
     assert rotated is not None
-    assert rotated.previous_until == NOW + SECOND
+    assert (rotated.previous_until, rotated.token) == (NOW + SECOND, 77)
     for row in place.rows("SELECT sealed, previous_sealed FROM hook"):
         assert b"ssss" not in bytes(row[0]) + bytes(row[1])
     await hooks.own.delete(hook.person, "orders")
     assert await hooks.secrets(hook, NOW) == []
-    assert not await hooks.rotate(hook, first, until=NOW)
+    assert not await hooks.rotate(hook, first, token=77, until=NOW)
 
 
 async def test_a_secret_opens_for_its_own_hook_alone(store: Store, place: Place) -> None:

@@ -5,13 +5,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.people.identity import Account, Actor, Caller, Payer
+from carnet.core.people.identity import Account, Actor, Caller, Payer, owner_of
 from carnet.core.people.person import Person, PersonAddress
 from carnet.errors import PersonExists, UsageInvalid
+from carnet.ports.calls.conversations import ConversationFilter
 from carnet.ports.trust.people import EndedThing, NewPerson
 from carnet.ports.trust.trust import NewToken
 from carnet.stores.migration import migrations
 from carnet.stores.open import Store
+from tests.stores.conversations.test_conversations import kept
+from tests.stores.support import scenes
 from tests.stores.support.scenes import NOW, Place, a_claim, a_task, a_wait, claimed
 
 ALICE = NewPerson(
@@ -160,6 +163,34 @@ async def test_a_service_is_adopted_with_the_account_it_has(store: Store) -> Non
     await store.people.end("bob", NOW)
     await a_token(store, "ci2")
     assert not await store.people.link_token(bob, "ci2", NOW)
+
+
+async def test_with_a_service_that_is_adopted_its_conversations_become_hers(
+    store: Store, place: Place
+) -> None:
+    """R25: else nobody could read them any more, and nobody delete them."""
+    alice = await store.people.add(ALICE, NOW)
+    await a_token(store, "ci")
+    await a_token(store, "ci2")
+    owner, words = owner_of(alice.n, ""), ConversationFilter(words=("hello",))
+    begun = await kept(store, "a", owner="token:ci")
+    await kept(store, "b", owner="token:ci2")
+    turns = [
+        claimed(await store.turns.claim(a_claim("run_a", turn="turn_a", actor=actor, payer=payer)))
+        for actor, payer in (("token:ci", scenes.ALICE), ("token:ci2", scenes.BOB))
+    ]
+    assert await store.people.link_token(alice, "ci", NOW)
+    assert await store.conversations.find("token:ci", "cnv_a") is None
+    found = await store.conversations.find(owner, "cnv_a")
+    assert found is not None
+    (listed,) = (await store.conversations.list(owner, words, limit=9, before=None)).found
+    assert listed.id == "cnv_a"
+    turn = await store.conversations.turn_of(owner, begun.answer)
+    assert turn is not None
+    assert turn.n == turns[0].n
+    assert await store.conversations.deletion.delete(found, NOW)
+    assert place.rows("SELECT n FROM turn WHERE wiped IS NOT NULL") == [(turns[0].n,)]
+    assert await store.conversations.find("token:ci2", "cnv_b") is not None
 
 
 async def test_an_address_is_added_verified_and_never_taken_from_somebody(store: Store) -> None:

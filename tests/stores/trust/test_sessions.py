@@ -206,10 +206,22 @@ async def test_who_reads_by_one_that_ended_elsewhere_has_left(store: Store, plac
 
 
 async def test_each_has_a_csrf_token_of_its_own(store: Store, place: Place) -> None:
-    assert store.sessions.csrf(1) != store.sessions.csrf(2)
+    token = await a_token(store)
+    one, two = [(await begun(store, token))[0] for _ in range(2)]
+    assert store.sessions.csrf(one) != store.sessions.csrf(two)
     other = await place.open(exclusive=False)
-    assert other.sessions.csrf(1) == store.sessions.csrf(1)  # on every replica
+    assert other.sessions.csrf(one) == store.sessions.csrf(one)  # on every replica
     await other.close()
+
+
+async def test_who_is_given_a_number_that_was_anothers_has_another_csrf_token(
+    store: Store, place: Place
+) -> None:
+    hers, _ = await begun(store, await a_token(store))
+    known = store.sessions.csrf(hers)
+    place.rows("DELETE FROM session")  # as it is forgotten
+    his, _ = await begun(store, await a_token(store, "phone", "bob"), NOW + 1)
+    assert store.sessions.csrf(replace(his, n=hers.n)) != known
 
 
 async def test_those_that_are_over_are_forgotten(store: Store, place: Place) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from carnet.core.people.identity import Secret
 from carnet.errors import ConfigInvalid, UsageInvalid
+from carnet.ports.trust.people import NewPerson
 from carnet.ports.trust.trust import NewToken, Peer
 from carnet.runtime.system import SystemIds
 from carnet.stores.open import Store
@@ -95,6 +96,33 @@ async def test_a_revoked_or_expired_token_gives_its_name_free(store: Store) -> N
     found = store.tokens.find(secret)
     assert found is not None
     assert found.revoked == 8
+
+
+async def test_a_name_that_was_anothers_is_given_to_nobody_else_while_records_may_be_kept(
+    store: Store, place: Place
+) -> None:
+    """A41, A51: what was recorded is known by the name of the token."""
+    alice, bob = [
+        await store.people.add(NewPerson(name=name, roles=("operator",)), 7)
+        for name in ("alice", "bob")
+    ]
+    hers, his, service = [
+        NewToken(name="laptop", scopes=frozenset({"call:*"}), person=person)
+        for person in (alice.n, bob.n, None)
+    ]
+    await store.tokens.create(hers, 7)
+    await store.people.end("alice", 8)
+    for other in (his, service):
+        with pytest.raises(UsageInvalid, match="was another's"):
+            await store.tokens.create(other, 9)
+    peer = NewToken(name="laptop", scopes=frozenset({"call:*"}), peer="b.example")
+    await store.tokens.create(peer, 9)  # which is known by its domain
+    await store.tokens.revoke("laptop", 10)
+    place.rows("DELETE FROM token WHERE person = ?", alice.n)  # as it is forgotten, with the turns
+    found, _ = await store.tokens.create(his, 11)
+    await store.tokens.revoke("laptop", 12)
+    again, _ = await store.tokens.create(his, 13)
+    assert (found.person, again.person) == (bob.n, bob.n)
 
 
 async def test_when_a_token_was_used_is_written_later(store: Store, place: Place) -> None:

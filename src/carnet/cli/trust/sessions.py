@@ -42,8 +42,17 @@ async def _sign_in(settings: "Settings", name: str, wanted: str | None) -> dict[
         person = await live_person(store, name)
         token = _token_of(store, person, wanted, now)
         session, code = await store.sessions.offer(token, now)
-    link = f"{settings.gateway.public_url.rstrip('/')}/sign-in?code={code.reveal()}"
+    link = f"{_address(settings)}/sign-in?code={code.reveal()}"
     return {"person": name, "token": token.name, "link": link, "until": when(session.until)}
+
+
+def _address(settings: "Settings") -> str:
+    """Where browsers reach the gateway: as its operator says, else where it listens now."""
+    from carnet.cli.reach.gateway import written_url
+
+    if settings.origins["gateway.public_url"] != "default":
+        return settings.gateway.public_url.rstrip("/")
+    return written_url(settings) or settings.gateway.public_url.rstrip("/")
 
 
 def _token_of(store: "Store", person: "Person", wanted: str | None, now: int) -> "Token":

@@ -186,8 +186,11 @@ class MessageEndpoint:
             await self._journal.cancel(open_turns)
             if any(state in OPEN for _, state in await deletion.turns(conversation)):
                 raise ConversationBusy
+        await self._free(await self._find(caller, name), has_ended=True)
         erased = await self._erase(conversation, [n for n, _ in await deletion.turns(conversation)])
-        await deletion.delete(conversation, self._claims.now())
+        if not await deletion.delete(conversation, self._claims.now()):
+            await self._find(caller, name)  # somebody else may have deleted it
+            raise ConversationBusy
         pages = [{"agent": each.agent, "path": each.path, "later": each.later} for each in erased]
         await reply_json(exchange, {"deleted": conversation.id, "memory": pages})
 
@@ -238,13 +241,19 @@ class MessageEndpoint:
             raise MessageNotFound
         return branch[0]
 
-    async def _free(self, conversation: KeptConversation) -> None:
-        """See whether an answer that seems to be given has ended, or its process has died."""
+    async def _free(self, conversation: KeptConversation, *, has_ended: bool = False) -> None:
+        """See whether an answer that seems to be given has ended, or its process has died.
+
+        Where it `has_ended` it is written down here, and not left to whoever shows it.
+        """
         if conversation.answering is None:
             return
         answer = await self._conversations.message(conversation, conversation.answering)
-        if answer is not None:
-            await self._answers.look_at(conversation, answer)
+        if answer is None:
+            return
+        if has_ended and await self._answers.settle(conversation.owner, answer, is_seen=True):
+            return
+        await self._answers.look_at(conversation, answer)
 
     # ------------------------------------------------------------------ answers
 

@@ -223,7 +223,7 @@ class SessionPages:
         return {
             "person": self._name(session.person),
             "session": session_page(session, self._token(session), current),
-            "csrf": self._sessions.csrf(session.n),
+            "csrf": self._sessions.csrf(session),
         }
 
     def _name(self, person: int | None) -> str | None:

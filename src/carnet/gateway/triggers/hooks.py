@@ -19,7 +19,7 @@ from carnet.gateway.triggers.forms import (
     refuse_unknown,
     secret_page,
 )
-from carnet.gateway.triggers.own_triggers import OwnTriggers, TriggerParts, need
+from carnet.gateway.triggers.own_triggers import OwnTriggers, TriggerParts, need, whose
 from carnet.ports.calls.triggers import Hook, Owned, TriggerKind
 from carnet.wire.grammar import json
 from carnet.wire.hooks.scheme import SCHEMES, new_secret
@@ -76,7 +76,10 @@ class HookNoun:
     async def rotate(
         self, own: OwnTriggers[Hook], caller: Caller, name: str, asked: Mapping[str, Any]
     ) -> Page:
-        """Give one another secret, which is shown this once; the former is good for a while."""
+        """Give one another secret, which is shown this once; the former is good for a while.
+
+        Who knows a secret has the hook begin what it likes: it runs with the token that asked.
+        """
         refuse_unknown(asked, SCHEMAS["NewSecret"]["properties"])
         hook, parts = await own.find(caller, name), self._parts
         hours = asked.get("hours", USUAL_HOURS)
@@ -84,8 +87,9 @@ class HookNoun:
             raise InvalidRequest("hours", f"must be a whole number from 0 to {MOST_HOURS}")
         given = read_secret(asked.get("secret"), hook.scheme)
         secret = given or new_secret(SCHEMES[hook.scheme], parts.ids.token())
-        until = parts.clock.wall_us() + hours * _HOUR_US
-        need(await parts.hooks.rotate(hook, secret, until=until))
+        until, token = parts.clock.wall_us() + hours * _HOUR_US, whose(caller)[1]
+        parts.agent(caller, hook.agent)
+        need(await parts.hooks.rotate(hook, secret, token=token, until=until))
         hook = await own.find(caller, name)
         return secret_page(self.page(hook), self._address(hook), secret)
 

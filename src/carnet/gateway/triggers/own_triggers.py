@@ -4,15 +4,19 @@ What schedules do in another way than hooks is in `schedules` and `hooks`.
 
 Law 1. Everything is looked up as hers. What is another's does not exist for her.
 Law 2. Nobody has something begun that it could not ask for itself: an agent that it may not call
-       is refused when a trigger is made or let go on, and judged again each time.
-Law 3. A trigger runs with the token that made it, or that let it go on last. When that has ended it
-       rests, and is shown as paused with the reason, until she lets it go on with another one.
+       is refused when a trigger is made, let go on, begun by hand or given another secret, and
+       judged again each time.
+Law 3. A trigger runs with the token that made it, or that let it go on or gave it a secret last;
+       what is begun by hand with the token that says so. One token of hers lends its rights to no
+       other. When its token has ended a trigger rests, and is shown as paused with the reason,
+       until she lets it go on with another one.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from carnet.core.people.identity import Caller
 from carnet.errors import PersonRequired, TriggerNotFound, TriggerPaused
@@ -150,7 +154,8 @@ class OwnTriggers(Generic[_Kept]):
         found = await self.find(caller, name)
         if await self._parts.ends(found.token) is not None:
             raise TriggerPaused
-        await self._noun.fire(found, event)
+        self._parts.agent(caller, found.agent)
+        await self._noun.fire(replace(found, token=whose(caller)[1]), event)
         self._parts.wake()
         return {"name": name, "state": "due"}
 

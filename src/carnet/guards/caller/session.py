@@ -113,7 +113,7 @@ class SignedIn:
             raise SessionInvalid
         if method not in SAFE_METHODS:
             token = (headers.get(CSRF) or "").encode("latin-1", "replace")
-            if not hmac.compare_digest(token, self._sessions.csrf(session.n).encode()):
+            if not hmac.compare_digest(token, self._sessions.csrf(session).encode()):
                 raise CrossSite("the csrf token is missing, or another session's")
         await self._sessions.touch(session, now)
         return session

@@ -212,8 +212,8 @@ class Deletion(Protocol):
     async def turns(self, conversation: KeptConversation) -> Sequence[tuple[int, str]]:
         """The turns of a conversation by their numbers, and how each stands."""
 
-    async def delete(self, conversation: KeptConversation, now: int) -> None:
-        """Leave nothing of a conversation but that it was there."""
+    async def delete(self, conversation: KeptConversation, now: int) -> bool:
+        """Leave nothing of a conversation but that it was there; False while it is answered."""
 
 
 class Conversations(Protocol):

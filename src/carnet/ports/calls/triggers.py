@@ -177,8 +177,11 @@ class Hooks(Protocol):
     async def secrets(self, hook: Hook, now: int) -> Sequence[Secret]:
         """What a request to it may be signed with: the secret, and the former one for a while."""
 
-    async def rotate(self, hook: Hook, secret: Secret, *, until: int) -> bool:
-        """Give it another secret; the former one is good until then. False if there is none."""
+    async def rotate(self, hook: Hook, secret: Secret, *, token: int, until: int) -> bool:
+        """Give it another secret; the former one is good until then. False if there is none.
+
+        It runs with this token from now on.
+        """
 
     async def receive(
         self, hook: Hook, event: str, firing: NewFiring, *, expires: int, most: int, now: int

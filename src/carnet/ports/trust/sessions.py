@@ -17,7 +17,7 @@ class LiveSessions(Protocol):
     async def touch(self, session: PersonSession, now: int) -> None:
         """Note that it was used: it lasts on from now."""
 
-    def csrf(self, session: int) -> str:
+    def csrf(self, session: PersonSession) -> str:
         """What a page of ours shows with a change, and no page of another site can know."""
 
 

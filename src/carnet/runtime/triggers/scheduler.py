@@ -26,7 +26,7 @@ from typing import Any, Final
 from carnet.core.people.proof import SECOND_US
 from carnet.core.triggers.cron import read_cron
 from carnet.core.triggers.ticks import due_ticks
-from carnet.errors import CarnetError, Internal
+from carnet.errors import CarnetError, Deleted, Internal
 from carnet.faults import point
 from carnet.ports.calls.triggers import (
     EndReason,
@@ -256,7 +256,8 @@ class Scheduler:
 
     async def _end(self, firing: Firing, end: FiringEnd) -> None:
         now = self._clock.wall_us()
-        notices = self._notices(firing, end)
+        # Who has deleted it knows.
+        notices = () if end.code == Deleted.code else self._notices(firing, end)
         try:
             point("firing.before_end")
             if end.state == "waiting":

@@ -1,7 +1,8 @@
 """Deleting a conversation: no word of it is left in the store (R27).
 
 Law 1. From the first write on it is gone for its owner. The rest is done in small transactions; who
-       dies in between leaves a smaller job, which is found and done.
+       dies in between leaves a smaller job, which is found and done. That write holds only while no
+       answer is given in it: what begins a moment before would be written down after the rest.
 Law 2. Of its turns the record of what they cost stays, and who called whom. What was asked and said
        gives way to a tombstone: when, how long, and a keyed digest, which tells nobody anything.
 Law 3. A repeat of such a turn is told that it was deleted. It is not run, and nobody pays again.
@@ -21,6 +22,7 @@ from carnet.faults import point
 from carnet.ports.calls.conversations import KeptConversation
 from carnet.stores.database import Database, Row, Statement, Value, marks
 from carnet.stores.tables import WITH_EVENTS
+from carnet.stores.triggers.firings import END_OF_DELETED
 from carnet.stores.turn.row import ACCEPTED, EVENTS, sealed_row
 from carnet.wire.grammar import json
 from carnet.wire.grammar.times import when
@@ -34,6 +36,7 @@ _CUT_LOG: Final = "PRAGMA wal_checkpoint(TRUNCATE)"
 _GONE: Final = (
     "UPDATE conversation SET deleted = ?, title = NULL, agent = '', head = NULL, answering = NULL,"
     " unread = 0, archived = NULL, updated = ? WHERE n = ? AND owner = ? AND deleted IS NULL"
+    " AND answering IS NULL"
 )
 _WORDS: Final = (
     "DELETE FROM message_word WHERE (owner, word, conversation, source) IN (SELECT owner, word,"
@@ -87,13 +90,20 @@ class ConversationDeletion:
             found += [(row[0], row[4]) for row in turns]
         return found
 
-    async def delete(self, conversation: KeptConversation, now: int) -> None:
-        """Leave nothing of a conversation but that it was there."""
-        n, owner = conversation.n, conversation.owner
+    async def delete(self, conversation: KeptConversation, now: int) -> bool:
+        """Leave nothing of a conversation but that it was there; False while it is answered."""
+        n, owner, id = conversation.n, conversation.owner, conversation.id
+        statements: list[Statement] = [(_GONE, (now, now, n, owner))]
+        person = person_of(owner)
+        if person is not None:  # what has begun it says what was said
+            ended = (Deleted.code, now, person, id, n, n, now)
+            statements.append((END_OF_DELETED, ended))
         point("conversation.before_delete")
-        await self._transact([(_GONE, (now, now, n, owner))])
+        gone, *_ = await self._transact(statements)
         point("conversation.deleted")
-        await self._wipe(n, owner, now)
+        if gone:
+            await self._wipe(n, owner, now)
+        return gone > 0
 
     async def finish(self, now: int) -> None:
         """Go on with what a process has left that died."""

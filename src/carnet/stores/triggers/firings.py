@@ -3,6 +3,7 @@
 Law 1. A key is written down once.
 Law 2. One gateway holds a firing at a time; who lost it to another one changes nothing any more.
 Law 3. What it was to say is kept until it has ended, and no longer: then the conversation has it.
+       With a conversation that is deleted it ends.
 """
 
 import builtins
@@ -26,7 +27,7 @@ from carnet.ports.calls.triggers import (
 )
 from carnet.ports.world.outbox import Delivery
 from carnet.stores.database import Database, Row, Statement
-from carnet.stores.outbox import END_IF_GONE, GONE, PUT, PUT_IF, delivery_row
+from carnet.stores.outbox import END_IF_GONE, GONE, PUT_IF, delivery_row, put_some
 
 RETRY_SECONDS: Final = 60  # for who was sent away because too much is to be begun
 KEEP_US: Final = 30 * 86_400_000_000  # how long it is known what became of one
@@ -54,6 +55,13 @@ WAITING: Final = (
     "(SELECT COUNT(*) FROM firing WHERE person = ? AND state = 'due') < ? ON CONFLICT DO NOTHING"
 )
 FORGET_FIRINGS: Final = "DELETE FROM firing WHERE kind = ? AND person = ? AND name = ?"
+# What has begun a conversation that was deleted in this moment; it may not have noted which.
+END_OF_DELETED: Final = (
+    "UPDATE firing SET state = 'failed', code = ?, ended = ?, content = '', held = 0"
+    " WHERE person = ? AND state = 'due' AND (conversation = ? OR key IN"
+    " (SELECT client_id FROM message WHERE conversation = ?))"
+    " AND EXISTS (SELECT 1 FROM conversation WHERE n = ? AND deleted = ?)"
+)
 _FREE: Final = "state = 'due' AND due <= ? AND held <= ?"
 # Of each person the first of hers, so that nobody waits behind much of somebody else's.
 _DUE: Final = (
@@ -77,6 +85,10 @@ _WAIT: Final = f"UPDATE firing SET due = ?, attempts = 0, held = 0{_OURS}"  # no
 _PUT_OFF: Final = f"UPDATE firing SET due = ?, held = 0{_OURS}"  # noqa: S608
 _REST: Final = (
     "UPDATE {} SET paused = ? WHERE person = ? AND name = ? AND token = ? AND paused IS NULL"
+)
+# What was begun by hand may run with another token: the end of that one is not the trigger's.
+_RESTS: Final = (
+    "EXISTS (SELECT 1 FROM {} WHERE person = ? AND name = ? AND token = ? AND paused IS NOT NULL)"
 )
 _TABLES: Final[dict[TriggerKind, str]] = {"schedule": "schedule", "webhook": "hook"}
 _LET_GO: Final = "UPDATE firing SET held = 0 WHERE state = 'due' AND held > 0"
@@ -186,9 +198,13 @@ class StoredFirings:
 
     async def rest(self, trigger: Resting, notices: Sequence[Delivery], *, now: int) -> None:
         """Pause a schedule or a hook whose token has ended, and keep who is told of that."""
-        row = (now, trigger.person, trigger.name, trigger.token)
-        statement = (_REST.format(_TABLES[trigger.kind]), row)
-        await self._database.transact([statement, *_put(notices, now)])
+        table, which = _TABLES[trigger.kind], (trigger.person, trigger.name, trigger.token)
+        rests = PUT_IF.format(_RESTS.format(table))
+        statements: builtins.list[Statement] = [(_REST.format(table), (now, *which))]
+        for notice in notices:
+            statements.append((rests, (*delivery_row(notice, now), *which)))
+            statements.append(_end_if_gone(notice))
+        await self._database.transact(statements)
 
     async def recent(
         self, kind: TriggerKind, person: int, name: str, limit: int
@@ -214,8 +230,7 @@ class StoredFirings:
 
 def _put(notices: Sequence[Delivery], now: int) -> Iterator[Statement]:
     for notice in notices:
-        yield PUT, delivery_row(notice, now)
-        yield _end_if_gone(notice)
+        yield from put_some(notice, now)
 
 
 def _end_if_gone(notice: Delivery) -> Statement:

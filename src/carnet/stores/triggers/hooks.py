@@ -30,7 +30,8 @@ _SECRETS: Final = (
     "SELECT sealed, previous_sealed, previous_until FROM hook WHERE n = ? AND created = ?"
 )
 _ROTATE: Final = (
-    "UPDATE hook SET previous_sealed = sealed, previous_until = ?, sealed = ?, key_id = ?"
+    "UPDATE hook SET previous_sealed = sealed, previous_until = ?, sealed = ?, key_id = ?,"
+    " token = ?"
     " WHERE n = ? AND created = ?"
 )
 _FORGET_SEEN: Final = (
@@ -85,10 +86,13 @@ class StoredHooks:
         except Unsealable as error:
             raise StorageUnavailable("the secrets file is another one") from error
 
-    async def rotate(self, hook: Hook, secret: Secret, *, until: int) -> bool:
-        """Give it another secret; the former one is good until then. False if there is none."""
+    async def rotate(self, hook: Hook, secret: Secret, *, token: int, until: int) -> bool:
+        """Give it another secret; the former one is good until then. False if there is none.
+
+        It runs with this token from now on.
+        """
         sealed = self._seal.seal(secret.reveal(), label=_label(hook, hook.created))
-        row = (until, sealed, self._key_id, hook.n, hook.created)
+        row = (until, sealed, self._key_id, token, hook.n, hook.created)
         return await self._database.execute(_ROTATE, row) > 0
 
     async def receive(

@@ -56,6 +56,17 @@ _ADOPT_QUESTIONS: Final = (
     f" AND EXISTS (SELECT 1 FROM turn t WHERE t.n = interrupt.turn AND t.token IN ({_HERS}))"
 )
 _ADOPT_RULES: Final = f"UPDATE rule SET person = ?, owner = ? WHERE owner = ? AND EXISTS ({_HERS})"
+# And what was said with it: the turns first, by which its answers are found.
+_OF_SERVICE: Final = "SELECT n FROM conversation WHERE owner = ?"
+_ADOPT_TURNS: Final = (
+    "UPDATE turn SET person = ? WHERE person IS NULL AND actor = ? AND run IN (SELECT r.n"
+    f" FROM run r JOIN message m ON m.run = r.id WHERE m.conversation IN ({_OF_SERVICE}))"
+    f" AND EXISTS ({_HERS})"
+)
+_ADOPT_MESSAGES: Final = (
+    f"UPDATE message SET owner = ? WHERE conversation IN ({_OF_SERVICE}) AND EXISTS ({_HERS})"
+)
+_ADOPT_ALL: Final = "UPDATE {} SET owner = ? WHERE owner = ?" + f" AND EXISTS ({_HERS})"
 
 _SET_ROLES: Final = "UPDATE person SET roles = ?, permissions = ? WHERE n = ? AND ended IS NULL"
 _END: Final = "UPDATE person SET state = 'ended', ended = ? WHERE n = ? AND ended IS NULL"
@@ -177,14 +188,19 @@ class StoredPeople:
     async def link_token(self, person: Person, token: str, now: int) -> bool:
         """Give a live token that is a service's to a person, with what it was asked and answered.
 
-        False if there is none such.
+        False if there is none such. Its conversations become hers.
         """
-        owners = (owner_of(person.n, ""), f"token:{token.partition('#')[0]}")
+        hers, service = owners = (owner_of(person.n, ""), f"token:{token.partition('#')[0]}")
+        whose = (token, person.n)
         linked, *_ = await self._database.transact(
             [
                 (_ADOPT, (person.n, token, now, person.n)),
-                (_ADOPT_QUESTIONS, (*owners, token, person.n)),
-                (_ADOPT_RULES, (person.n, *owners, token, person.n)),
+                (_ADOPT_QUESTIONS, (*owners, *whose)),
+                (_ADOPT_RULES, (person.n, *owners, *whose)),
+                (_ADOPT_TURNS, (person.n, service, service, *whose)),
+                (_ADOPT_MESSAGES, (hers, service, *whose)),
+                (_ADOPT_ALL.format("message_word"), (*owners, *whose)),
+                (_ADOPT_ALL.format("conversation"), (*owners, *whose)),
             ]
         )
         return linked > 0

@@ -163,9 +163,10 @@ class StoredSessions:
             await self._database.execute(_TOUCH, (now, until, until, session.n, now))
             self._noted.keep(session.n, now)
 
-    def csrf(self, session: int) -> str:
-        """What a page of ours shows with a change."""
-        return hmac.digest(self._csrf_key, b"%d" % session, "sha256").hex()
+    def csrf(self, session: PersonSession) -> str:
+        """What a page of ours shows with a change; a number alone may be another's later."""
+        text = f"{session.n}.{session.person}.{session.begun}"
+        return hmac.digest(self._csrf_key, text.encode(), "sha256").hex()
 
     @contextmanager
     def watched(self, session: int) -> Iterator[None]:

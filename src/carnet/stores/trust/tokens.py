@@ -5,6 +5,8 @@ Law 1. The text of a token is shown once and kept nowhere: the table has its HMA
 Law 2. Looking one up touches no disk: the table is in memory and at most a second old.
 Law 3. What is lent for a token (`lent`) is known to this process alone, and is no more than it.
 Law 4. A person's token may do what both allow, the token and she; and it ends with her.
+Law 5. Records are known by the name of a token: while some may be kept, nobody else is given that
+       name, who would read them.
 """
 
 import builtins
@@ -20,7 +22,7 @@ from carnet.core.people.permissions import both, rights_of
 from carnet.errors import CarnetError, UsageInvalid
 from carnet.ports.trust.trust import NewToken
 from carnet.ports.world.clock import Ids
-from carnet.stores.database import Database, Row, Statement
+from carnet.stores.database import Database, Row, Statement, Value
 from carnet.stores.secrets.secrets_file import Keys
 
 PREFIX: Final = "ck_"
@@ -41,6 +43,11 @@ _CREATE = (
     " SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE {} ON CONFLICT DO NOTHING"
 )
 _LIVE_PERSON = "EXISTS (SELECT 1 FROM person WHERE n = ? AND ended IS NULL)"
+_HAD_BY_OTHERS = (
+    "EXISTS (SELECT 1 FROM token o WHERE o.name = ? AND o.peer IS NULL"
+    " AND COALESCE(o.person, 0) <> ?)"
+)
+_IS_LIVE = "EXISTS (SELECT 1 FROM token l WHERE l.name = ? AND l.revoked IS NULL)"
 _REVOKE = "UPDATE token SET revoked = ? WHERE name = ? AND revoked IS NULL"
 _END_SESSIONS = (
     "UPDATE session SET ended = ? WHERE ended IS NULL"
@@ -136,6 +143,16 @@ class StoredTokens:
         """Note that a token was used; written later, in bulk."""
         self._used[token.n] = now
 
+    async def _refuse_of_others(self, new: NewToken) -> None:
+        """Say so where a name is free, and was somebody else's."""
+        query = f"SELECT 1 WHERE {_HAD_BY_OTHERS} AND NOT {_IS_LIVE}"
+        args = (new.name, new.person or 0, new.name)
+        if new.peer is None and await self._database.fetch(query, args):
+            raise UsageInvalid(
+                reason=f"The name '{new.name}' was another's, whose records are kept under it.",
+                fix="Choose another name: whoever has this one would read them.",
+            )
+
     async def create(self, new: NewToken, now: int) -> tuple[Token, Secret]:
         """Make one. The secret is shown once and kept nowhere."""
         text = PREFIX + self._ids.token()
@@ -147,11 +164,16 @@ class StoredTokens:
             *(int(new.forwardable), int(new.may_forward), new.rate_calls, new.rate_seconds),
             *(new.spending_limit, new.expires, new.person, _service(new), new.payer),
         )
-        create: Statement = (_CREATE.format("TRUE"), row)
+        where, args = ["TRUE"], list[Value]()
         if new.person is not None:  # who ends meanwhile is given none
-            create = (_CREATE.format(_LIVE_PERSON), (*row, new.person))
+            where, args = [_LIVE_PERSON], [new.person]
+        if new.peer is None:
+            where.append(f"NOT {_HAD_BY_OTHERS}")
+            args += [new.name, new.person or 0]
+        create: Statement = (_CREATE.format(" AND ".join(where)), (*row, *args))
         _, created = await self._database.transact([(_CLEAR, (new.name, now)), create])
         if not created:
+            await self._refuse_of_others(new)
             raise UsageInvalid(
                 reason=f"There is a live token named '{new.name}' already.",
                 fix=f"Choose another name, or revoke that one: carnet tokens revoke {new.name}",
