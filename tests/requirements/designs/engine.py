@@ -762,6 +762,7 @@ _NOTES = (
             _HELD + "test_what_is_not_answered_in_time_is_not_done",
             _HELD + "test_a_question_outlives_the_gateway_and_is_answered_after",
             _APPROVAL_KILLED + "test_what_was_approved_is_done_once_after_a_kill_at",
+            _APPROVAL_KILLED + "test_what_a_rule_has_answered_is_done_once_after_a_kill_at",
         ),
     ),
 )
