@@ -232,6 +232,7 @@ class _Building:
             store.turns,
             store.watch,
             self._clock,
+            readers=backend.concurrency.readers,
             seconds=seconds,
             has_ended=store.revocations.has_ended,
             is_stopping=lambda: backend.answers.is_stopping,

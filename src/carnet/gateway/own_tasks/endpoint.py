@@ -17,6 +17,7 @@ from carnet.gateway.endpoint import DialectEndpoint, request_of, with_proof
 from carnet.gateway.own_tasks.questions import OwnTasks
 from carnet.http.exchange import Exchange, read_authorization
 from carnet.wire import travel
+from carnet.wire.dialects.a2a.extensions.envoys import is_presented
 from carnet.wire.dialects.dialect import Arrival, Question, Way
 
 
@@ -111,6 +112,7 @@ class TaskEndpoint(DialectEndpoint):
             by_host=lambda: self._published.named(exchange),
         )
         arrival.correlation = exchange.line.correlation
+        arrival.recipient = lambda: self._published.recipient(exchange, agent)
         return arrival
 
 
@@ -119,4 +121,5 @@ def _is_signed_question(arrival: Arrival) -> bool:
     headers = arrival.headers
     if read_authorization(headers) is not None or headers.get("signature") is None:
         return False
-    return travel.read_proof(arrival.request, None, arrival.stamps) is None
+    request, stamps = arrival.request, arrival.stamps
+    return not is_presented(headers) and travel.read_proof(request, None, stamps) is None

@@ -60,12 +60,16 @@ class GatewayFacts(Struct, frozen=True, kw_only=True):
     started: int = 0  # seconds since the epoch
 
 
+def _nobody() -> None:
+    """Whoever is not known."""
+
+
 class Arrival:
     """A request as a dialect sees it."""
 
     __slots__ = (
         *("_head", "_request", "_stamped", "agent", "body", "by_host", "correlation", "headers"),
-        *("must_prove", "names", "request_id", "run", "stamps", "way"),
+        *("must_prove", "names", "recipient", "request_id", "run", "stamps", "way"),
     )
 
     def __init__(
@@ -105,6 +109,8 @@ class Arrival:
         self.run: str | None = None  # which a refusal tells
         self.request_id: str | int | None = None  # by which its dialect tells answers apart
         self.correlation: str | None = None  # what the answer calls the request
+        # Gives the identity of the agent, where the host is one of ours.
+        self.recipient: Callable[[], str | None] = _nobody
         self._stamped: Stamped | None = None
 
     @property
