@@ -106,7 +106,7 @@ A2A = (
     Mutant(
         "a2a:stream-order-002",
         "core/messages/shown.py",
-        "return event.name in _SAID",
+        "return event.name in _CONTENT",
         "return not event",
         ("test_what_was_shown_before_a_question_is_not_shown_again",),
     ),

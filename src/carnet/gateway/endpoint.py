@@ -348,8 +348,6 @@ def with_proof(claim: Claim, arrival: Arrival) -> Claim:
     names = arrival.headers.joined()
     if b"\nsignature-input" not in names and b"\ncarnet" not in names:  # nearly every request
         return claim if KEY_START not in names else with_key(claim, arrival)
-    if claim.proof is not None:  # which its dialect has read: nothing else says who calls
-        return claim
     proof = travel.read_proof(arrival.request, arrival.body, arrival.stamps)
     if proof is not None:
         marks = (*claim.marks, *_of_document(proof.document, arrival.stamps))

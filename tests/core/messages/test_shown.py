@@ -23,11 +23,11 @@ from carnet.errors import Cancelled
 PICTURE = Extension(FILE, {"raw": "aGVsbG8="})
 NOTE = Extension("carnet:note", 1)
 TOOL = ToolCall("c1", "find", "{}")
-SAID: Sequence[Event] = (Text("it is "), PICTURE, TOOL, Text("in"))
+ANSWER: Sequence[Event] = (Text("it is "), PICTURE, TOOL, Text("in"))
 
 
 def test_who_was_shown_a_part_is_shown_the_rest_however_it_is_cut() -> None:
-    shown = Shown(SAID)
+    shown = Shown(ANSWER)
     assert shown.rest([Text("it "), Text("is "), NOTE, PICTURE]) == []
     assert shown.rest([TOOL, Text("in Bern"), Text(".")]) == [Text(" Bern"), Text(".")]
     assert shown.rest([NOTE, Usage(), Done()]) == [NOTE, Usage(), Done()]
@@ -55,12 +55,12 @@ def test_where_the_texts_are_cut_makes_no_difference(before: list[str], after: l
     ],
 )
 def test_what_says_something_else_has_no_rest(again: list[Event]) -> None:
-    assert Shown(SAID).rest(again) is None
+    assert Shown(ANSWER).rest(again) is None
 
 
 def test_an_end_before_all_was_said_again_is_told() -> None:
     failed = Failed.of(Cancelled())
-    assert Shown(SAID).rest([Text("it is "), Usage(), failed]) == [Usage(), failed]
+    assert Shown(ANSWER).rest([Text("it is "), Usage(), failed]) == [Usage(), failed]
 
 
 def test_a_copy_begins_anew_and_what_is_added_to_one_is_not_in_the_other() -> None:

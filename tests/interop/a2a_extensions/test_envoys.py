@@ -25,8 +25,13 @@ def envoy(gateway: Organisation) -> Sender:
 
 
 def message(**more: Any) -> bytes:
-    said = {"messageId": fresh_nonce(), "role": "ROLE_USER", "parts": [{"text": "hello"}], **more}
-    return body_of("SendMessage", {"message": said})
+    written = {
+        "messageId": fresh_nonce(),
+        "role": "ROLE_USER",
+        "parts": [{"text": "hello"}],
+        **more,
+    }
+    return body_of("SendMessage", {"message": written})
 
 
 def body_of(method: str, params: dict[str, Any]) -> bytes:

@@ -21,7 +21,7 @@ from carnet.core.messages.events import (
     write_event,
 )
 
-_SAID: Final = frozenset({FILE, RESULT})  # extensions that are part of an answer
+_CONTENT: Final = frozenset({FILE, RESULT})  # extensions that are part of an answer
 _BETWEEN: Final = b"\xff"  # no byte of a text, or of an event, is this
 
 
@@ -71,7 +71,7 @@ class Shown:
         for event in events:
             if type(event) is Text:
                 self._known.add_text(event.text)
-            elif _is_said(event):
+            elif _is_content(event):
                 self._known.add_other(event)
 
     def copy(self) -> "Shown":
@@ -97,7 +97,7 @@ class Shown:
         if type(event) is Text:
             more = self._beyond(event.text)
             return None if more is None else [Text(more)] if more else []
-        if _is_said(event):
+        if _is_content(event):
             self._again.add_other(event)
         return []
 
@@ -130,8 +130,8 @@ class Shown:
         return text[left:] if self._has_caught_up() else None
 
 
-def _is_said(event: Event) -> bool:
+def _is_content(event: Event) -> bool:
     """Whether an event is part of what is said, beside its texts."""
     if type(event) is Extension:
-        return event.name in _SAID
+        return event.name in _CONTENT
     return type(event) is not Usage and not is_terminal(event)

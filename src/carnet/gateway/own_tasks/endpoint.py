@@ -82,6 +82,8 @@ class TaskEndpoint(DialectEndpoint):
         if not isinstance(asked, Claim):
             return asked
         asked = structs.replace(asked, correlation=arrival.correlation)
+        if asked.proof is not None:  # which its dialect has read: nothing else says who calls
+            return asked
         return with_proof(asked, arrival)
 
     async def _answer(self, exchange: Exchange, call: Call, began: float) -> None:

@@ -60,10 +60,6 @@ class GatewayFacts(Struct, frozen=True, kw_only=True):
     started: int = 0  # seconds since the epoch
 
 
-def _nobody() -> None:
-    """Whoever is not known."""
-
-
 class Arrival:
     """A request as a dialect sees it."""
 
@@ -109,8 +105,7 @@ class Arrival:
         self.run: str | None = None  # which a refusal tells
         self.request_id: str | int | None = None  # by which its dialect tells answers apart
         self.correlation: str | None = None  # what the answer calls the request
-        # Gives the identity of the agent, where the host is one of ours.
-        self.recipient: Callable[[], str | None] = _nobody
+        self.recipient: Callable[[], str | None] = lambda: None  # identity, at a host of ours
         self._stamped: Stamped | None = None
 
     @property
