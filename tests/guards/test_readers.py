@@ -73,3 +73,18 @@ async def test_who_lets_some_of_it_go_still_holds_the_rest() -> None:
     assert not more.done()
     readers.leave("a", 4)
     await more
+
+
+async def test_room_that_is_lent_is_free_for_others_until_it_is_held_again() -> None:
+    readers = Readers(per_caller=10, in_all=20)
+    await readers.enter("a", 8)
+    waiting = asyncio.create_task(readers.enter("a", 8))
+    await settled()
+    assert not waiting.done()
+    with readers.lent("a", 8):
+        await waiting
+        assert readers.total == 8
+    assert readers.total == 16
+    readers.leave("a", 8)
+    readers.leave("a", 8)
+    assert readers.total == 0

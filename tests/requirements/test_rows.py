@@ -30,6 +30,7 @@ from tests.requirements.designs import (
 from tests.requirements.designs.a2a import bindings as a2a_bindings
 from tests.requirements.designs.a2a import cards as a2a_cards
 from tests.requirements.designs.a2a import data as a2a_data
+from tests.requirements.designs.a2a import extensions as a2a_extensions
 from tests.requirements.designs.a2a import operations as a2a_operations
 from tests.requirements.designs.a2a import security as a2a_security
 from tests.requirements.designs.a2a import updates as a2a_updates
@@ -46,6 +47,7 @@ TABLES = {
     "a2a": (
         *(*a2a_operations.ROWS, *a2a_updates.ROWS, *a2a_data.ROWS),
         *(*a2a_bindings.ROWS, *a2a_cards.ROWS, *a2a_security.ROWS),
+        *a2a_extensions.ROWS,
     ),
     "dialogue": dialogue.ROWS,
     "security": security.ROWS,

@@ -214,9 +214,8 @@ class _Building:
         )
         claims = ThreadClaims(kept, backend.router, policy, clock=clock, ids=ids)
         relay = build_relay(backend, self._stamps) if policy.relays else None
-        journal = backend.journal
         messages = MessageEndpoint(
-            answering, kept, claims, answers, journal, policy, store.memory, relay
+            answering, kept, claims, answers, backend.journal, policy, store.memory, relay
         )
         readers = backend.concurrency.readers
         pages = ConversationPages(kept, policy, clock, readers=readers, words=words_of)
@@ -232,6 +231,7 @@ class _Building:
             store.turns,
             store.watch,
             self._clock,
+            readers=backend.concurrency.readers,
             seconds=seconds,
             has_ended=store.revocations.has_ended,
             is_stopping=lambda: backend.answers.is_stopping,

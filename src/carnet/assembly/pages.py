@@ -203,7 +203,7 @@ def _signed_pages(
     return [
         *offered(ENDED_ROUTES, ended),
         *offered(A2A_CARDS, cards),
-        *offered(KEY_SETS, KeySetPage(store.keys, clock)),
+        *offered(KEY_SETS, KeySetPage(store.keys, clock, domain)),
     ]
 
 

@@ -1,7 +1,7 @@
 """What the agents of a gateway say about themselves, for every dialect that asks."""
 
 from collections.abc import Callable
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from msgspec import Struct
 
@@ -55,6 +55,19 @@ class Published:
         """The agent that the host of a request names; empty for the default one."""
         host = (exchange.headers.get("host") or "").lower().partition(":")[0]
         return self._identities.name(host) or ""
+
+    def recipient(self, exchange: Exchange, agent: str | None) -> str | None:
+        """The identity of an agent that a request came to; None at a host that is not ours.
+
+        What is signed for a host is meant for us if it is one by which we are known.
+        """
+        authority = (exchange.headers.get("host") or "").lower()
+        host = authority.partition(":")[0]
+        name = self._identities.name(host)
+        own = urlsplit(self.public_url).netloc.lower()
+        if name is None and host != self._domain and authority != own:
+            return None
+        return self._identities.of(agent if agent is not None else name or "")
 
     def local(self) -> list[Target]:
         """The agents that are served here."""

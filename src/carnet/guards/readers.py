@@ -8,8 +8,8 @@ Law 4. Nobody waits for ever: after `WAIT_SECONDS` the reader is refused, and ma
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 from carnet.core.messages.events import PIECE_BYTES
@@ -52,6 +52,21 @@ class Readers:
         """The same, without an end."""
         if not self._fits(caller, size):
             await self._wait(caller, size)
+        self._take(caller, size)
+
+    @contextmanager
+    def lent(self, caller: str, size: int) -> Iterator[None]:
+        """Give room back for as long as nothing is read in it; then it is held again.
+
+        Whoever lends it reads nothing more in it afterwards: nobody is waited for.
+        """
+        self.leave(caller, size)
+        try:
+            yield
+        finally:
+            self._take(caller, size)
+
+    def _take(self, caller: str, size: int) -> None:
         self._held[caller] = self._held.get(caller, 0) + size
         self.total += size
 

@@ -49,6 +49,14 @@ async def files(visit):
     yield carnet.Data({"rows": [1, 2]})
 
 
+@carnet.agent("draws")
+async def draws(visit):
+    yield "see: "
+    yield carnet.File("aGVsbG8=", "hello.txt", "text/plain")
+    answer = await visit.interrupt(input="In which colour?")
+    yield f"in {answer.value}"
+
+
 @carnet.agent("parts")
 async def parts(visit):
     kinds = [type(part).__name__ for part in visit.parts]
@@ -85,7 +93,7 @@ async def fails(visit):
 
 NAMES = (
     *("asks", "approves", "slow", "files", "parts", "signs", "greets", "refers", "rejects"),
-    "fails",
+    *("fails", "draws"),
 )
 
 

@@ -56,6 +56,37 @@ def _numbers(text: bytes) -> list[str]:
     return b"".join(found).decode().split()
 
 
+def test_who_waits_for_an_answer_with_many_readers_reads_everything_else(
+    lines: Lines, binding: str
+) -> None:
+    """A reader of a task that waits holds nothing that others, or its own caller, would need."""
+    line = lines["asks"]
+    task = line.task(binding)["id"]
+    readers = [read(line, binding, "SubscribeToTask", id=task) for _ in range(24)]
+    for reader in readers:  # all of them have come to the question
+        assert task.encode() in next(reader)
+        assert b"Which city?" in next(reader)
+    page = line.result(binding, "ListTasks", includeArtifacts=True)
+    assert task in [each["id"] for each in page["tasks"]]
+    line.task(binding, "Bern", taskId=task)
+    for reader in readers:
+        rest = list(reader)
+        assert b"weather of Bern" in b"".join(rest)
+        assert b"TASK_STATE_COMPLETED" in rest[-1]
+
+
+def test_what_was_shown_before_a_question_is_not_shown_again(lines: Lines, binding: str) -> None:
+    line = lines["draws"]
+    task = line.task(binding)["id"]
+    reader = read(line, binding, "SubscribeToTask", id=task)
+    shown = [next(reader) for _ in range(3)]
+    while b"In which colour?" not in shown[-1]:
+        shown.append(next(reader))
+    line.task(binding, "red", taskId=task)
+    whole = b"".join([*shown, *reader])
+    assert (whole.count(b"see: "), whole.count(b"hello.txt"), whole.count(b"in red")) == (1, 1, 1)
+
+
 def test_a_subscription_begins_with_the_task_as_it_is(lines: Lines, binding: str) -> None:
     for agent, state in (("asks", "INPUT_REQUIRED"), ("signs", "AUTH_REQUIRED")):
         task = lines[agent].task(binding)["id"]

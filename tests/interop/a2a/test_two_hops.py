@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from a2a.types import GetTaskRequest, TaskState
+from a2a.types import CancelTaskRequest, GetTaskRequest, TaskState
 
 from carnet.testing.stage import Organisation, Stage
 from tests.interop.a2a.conftest import AGENTS, calling, sections
@@ -23,7 +23,8 @@ token = {{file = "{other.folder / f"{name}.token"}"}}
 
 
 @pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
+def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Organisation, Organisation]]:
+    """The first of three organisations, and the last."""
     with Stage(tmp_path_factory.mktemp("hops")) as stage:
         last = stage.organisation(
             "initech.example", config=sections(("approves", "asks")), agents=AGENTS
@@ -37,7 +38,12 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
         config = behind("guard", middle, "guard", token) + behind("clerk", middle, "clerk", token)
         made = stage.organisation("acme.example", config=config)
         made.start()
-        yield made
+        yield made, last
+
+
+@pytest.fixture(scope="module")
+def first(chain: tuple[Organisation, Organisation]) -> Organisation:
+    return chain[0]
 
 
 @pytest.mark.parametrize("binding", BINDINGS)
@@ -70,3 +76,20 @@ def test_the_person_answers_in_her_inbox_as_well(first: Organisation) -> None:
         :1
     ]
     first.carnet("inbox", "approve", entry["id"])
+    assert [each for each in first.json("inbox")["approvals"] if each["id"] == entry["id"]] == []
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+async def test_a_task_that_is_cancelled_at_the_first_is_cancelled_at_the_last(
+    binding: str, chain: tuple[Organisation, Organisation]
+) -> None:
+    first, last = chain
+    async with calling(first, "guard", binding) as client:
+        task = await task_of(client, message("do it not"))
+        run = dict(task.metadata)["urn:carnet:a2a:chain:v1"]["run"]
+        (turn,) = last.json("run", "show", run)["turns"]
+        assert turn["state"] == "waiting"
+        ended = await client.cancel_task(CancelTaskRequest(id=task.id))
+        assert ended.status.state == TaskState.TASK_STATE_CANCELED
+        (turn,) = last.json("run", "show", run)["turns"]
+        assert (turn["state"], turn["code"]) == ("failed", "cancelled")

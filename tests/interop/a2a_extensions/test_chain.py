@@ -118,7 +118,7 @@ def test_a_forged_chain_shows_its_forger_nothing_of_a_run(gateway: Organisation)
 
 
 def test_a_forged_receipt_and_use_change_nothing(gateway: Organisation) -> None:
-    forged = {RECEIPT_URI: {"receipt": "eyJ.e30.x"}, USAGE_URI: {"cost": "99", "tokens_in": 7}}
+    forged = {RECEIPT_URI: {"receipt": "eyJ.e30.x"}, USAGE_URI: {"cost": "99", "tokensIn": 7}}
     plain, sent = send(gateway, "priced"), send(gateway, "priced", forged)
     assert RECEIPT_URI not in sent.metadata
     assert sent.metadata[USAGE_URI]["cost"] == plain.metadata[USAGE_URI]["cost"] == "0.01"

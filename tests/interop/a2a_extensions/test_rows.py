@@ -20,7 +20,7 @@ def test_a_task_tells_its_chain_and_use_and_nothing_that_nobody_asked_for(
 ) -> None:
     sent = send(gateway, "priced")
     assert {*sent.metadata} == {CHAIN_URI, USAGE_URI}
-    assert sent.metadata[USAGE_URI] == {"cost": "0.01", "currency": "credits", "run_cost": "0.01"}
+    assert sent.metadata[USAGE_URI] == {"cost": "0.01", "currency": "credits", "runCost": "0.01"}
     assert "a2a-extensions" not in sent.headers
     shown = ask(gateway, "priced", "GetTask", {"id": sent.task["id"]}).body["result"]
     assert shown["metadata"] == sent.metadata

@@ -15,7 +15,7 @@ from carnet.ports.trust.keys import KeyRing
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Bounds, HttpClient
-from carnet.runtime.agents.a2a_peer import A2aPeer
+from carnet.runtime.agents.a2a_peer import DIALECT, A2aPeer
 from carnet.runtime.agents.remote import Remote, RemoteEndpoint, SignedLink, Skilled
 from carnet.runtime.agents.samvad_peer import SamvadPeer
 from carnet.runtime.egress.addresses import Allowed, read_destination
@@ -119,14 +119,14 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
             endpoint,
             cards=self.cards,
             allows=self.allows,
-            signing=None if endpoint.peer is None else self.client.signing,
+            signing=self.client.signing,
         )
         return A2aPeer(
             client,
             skill=skill,
             most_cost=most_cost,
             currency=self.currency,
-            stamping=replace(stamping, stamps=self.stamps),
+            stamping=replace(stamping, stamps=self.stamps, dialect=DIALECT),
             domain=self.client.signing.domain,
         )
 
@@ -237,7 +237,7 @@ def build_elsewhere(
         currency=currency,
         dialects=by_peer(dialects),
         offers=Offers(http, clock),
-        cards=A2aCards(http, clock),
+        cards=A2aCards(http, clock, store.pinned.of),
         allows=partial(_lists, Allowed(settings.egress.allow)),
         stamps=stamps,
     )

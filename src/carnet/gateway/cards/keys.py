@@ -1,35 +1,56 @@
-"""GET /.well-known/jwks.json: the keys of this gateway for whoever verifies a card with standards.
+"""The keys of this gateway, for whoever verifies what it signs.
 
-Law. It shows the keys that are honoured, and no others: a revoked key is not there.
+    GET /.well-known/jwks.json           all of them, for cards
+    GET /.well-known/agent-key/{kid}     one of them, where the keyid of a request leads (Envoys)
+
+Law. They show the keys that are honoured, and no others: a revoked key is not there.
 """
 
 from typing import Final
 
+from carnet.errors import RouteNotFound
 from carnet.http.exchange import Exchange, Row
 from carnet.ports.trust.keys import OwnKeys
 from carnet.ports.world.clock import Clock
 from carnet.wire.crypto.jwks import write_keys
+from carnet.wire.dialects.a2a.extensions.envoys import KEY_PATH, address_of, write_key
+from carnet.wire.grammar import json
 
 JWKS_PATH: Final = "/.well-known/jwks.json"
 FRESH_SECONDS: Final = 60  # how long others may keep it, as carnet.json
 
 
 class KeySetPage:
-    """Serves the set."""
+    """Serves them."""
 
-    def __init__(self, keys: OwnKeys, clock: Clock) -> None:
+    def __init__(self, keys: OwnKeys, clock: Clock, domain: str) -> None:
+        """`domain` is ours."""
         self._keys = keys
         self._clock = clock
+        self._domain = domain
 
     async def __call__(self, exchange: Exchange) -> None:
         """Answer with the keys."""
+        await _show(exchange, write_keys(self._shown()))
+
+    async def named(self, exchange: Exchange, kid: str) -> None:
+        """Answer with one of them."""
+        public = self._shown().get(kid)
+        if public is None:
+            raise RouteNotFound
+        await _show(exchange, json.write(write_key(address_of(self._domain, kid), public)))
+
+    def _shown(self) -> dict[str, bytes]:
         shown = self._keys.published(self._clock.wall_us())
-        body = write_keys({key.kid: key.public for key in shown if key.state != "revoked"})
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"cache-control", b"public, max-age=%d" % FRESH_SECONDS),
-        ]
-        await exchange.reply(200, headers, body)
+        return {key.kid: key.public for key in shown if key.state != "revoked"}
+
+
+async def _show(exchange: Exchange, body: bytes) -> None:
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"cache-control", b"public, max-age=%d" % FRESH_SECONDS),
+    ]
+    await exchange.reply(200, headers, body)
 
 
 ROUTES = (
@@ -39,6 +60,14 @@ ROUTES = (
         endpoint=KeySetPage.__call__,
         auth="open",
         summary="The keys of this gateway, as a JSON Web Key Set",
+        answer="Page",
+    ),
+    Row(
+        method="GET",
+        path=f"{KEY_PATH}/{{kid}}",
+        endpoint=KeySetPage.named,
+        auth="open",
+        summary="One of the keys of this gateway",
         answer="Page",
     ),
 )

@@ -6,11 +6,13 @@ Law 2. It shows what it would show who asks again: the question, the answer, and
 Law 3. A stream that is held looks at its question when its run has changed, and else once a second
        at the most; many of them less often. It holds no call of an agent, and counts as a stream.
 Law 4. The end of the gateway ends it, and so does the end of what its reader was let in by.
+Law 5. What it was shown is kept as a digest, and it gives back the room in which its record was
+       read (A74): a stream that is held costs no more than any silent one.
 """
 
 import logging
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, ExitStack, aclosing, nullcontext
 from typing import Final
 
 from msgspec.structs import replace
@@ -23,6 +25,7 @@ from carnet.core.messages.shown import Shown
 from carnet.errors import Cancelled, CarnetError, OutcomeUnknown
 from carnet.gateway.conversations.resolutions import answered, resolved
 from carnet.gateway.runs import Watching
+from carnet.guards.readers import READER_BYTES, Readers
 from carnet.ports.calls.agent import Journal
 from carnet.ports.calls.turns import Turns
 from carnet.ports.world.clock import Clock
@@ -32,6 +35,7 @@ EACH_SECONDS: Final = 0.005  # between two looks, for each that is held
 MOST_BYTES: Final = 1024 * 1024  # of what was said before a question; with more it is not held
 _UNKNOWN: Final[Sequence[Event]] = (Usage(), Failed.of(OutcomeUnknown()))
 _REFUSED: Final[Sequence[Event]] = (Usage(), Failed.of(Cancelled()))
+_GOING_ON: Final = frozenset({"running", "queued"})
 
 _log = logging.getLogger("carnet.gateway")
 
@@ -46,11 +50,12 @@ class HeldJournal:
         watch: Callable[[str], Watching],
         clock: Clock,
         *,
+        readers: Readers,
         seconds: float,
         has_ended: Callable[[Call], bool],
         is_stopping: Callable[[], bool],
     ) -> None:
-        """`watch` tells when something of a run was recorded.
+        """`watch` tells when something of a run was recorded; `readers` has room for records.
 
         `has_ended` tells whether what let a call in was revoked, `is_stopping` of the gateway.
         """
@@ -58,6 +63,7 @@ class HeldJournal:
         self._turns = turns
         self._watch = watch
         self._clock = clock
+        self._readers = readers
         self._seconds = seconds
         self._has_ended = has_ended
         self._is_stopping = is_stopping
@@ -68,20 +74,32 @@ class HeldJournal:
     ) -> AsyncGenerator[Sequence[Event], None]:
         """The same events; at a question it, and what somebody answers, before the rest."""
         place = _Place(call)
-        while True:
-            async with aclosing(self._rest(place, heartbeat)) as batches:
-                async for batch in batches:
-                    yield batch
-            if place.waiting is None:
-                return
-            hold = _Hold(place.waiting, self._clock.monotonic() + self._seconds, heartbeat)
-            async with aclosing(self._wait(place.call, hold)) as answers:
-                async for batch in answers:
-                    yield batch
-            if hold.turn is None or hold.is_refused:
-                yield _REFUSED if hold.is_refused else (place.waiting,)
-                return
-            place.run_on(hold.turn)
+        room: AbstractAsyncContextManager[None] = nullcontext()  # whoever answers has it
+        with ExitStack() as lent:
+            while True:
+                async with room, aclosing(self._rest(place, heartbeat)) as batches:
+                    async for batch in batches:
+                        yield batch
+                if place.waiting is None:
+                    return
+                if place.is_in_room:
+                    place.is_in_room = False
+                    lent.enter_context(self._readers.lent(place.reader, READER_BYTES))
+                hold = _Hold(place.waiting, self._clock.monotonic() + self._seconds, heartbeat)
+                async with aclosing(self._wait(place.call, hold)) as answers:
+                    async for batch in answers:
+                        yield batch
+                if hold.turn is None or hold.is_refused:
+                    yield _REFUSED if hold.is_refused else (place.waiting,)
+                    return
+                place.run_on(hold.turn)
+                room = self._room(place)
+
+    def _room(self, place: "_Place") -> AbstractAsyncContextManager[None]:
+        """The room in which a turn that ran on is read, where its record is."""
+        if place.call.record.state in _GOING_ON:
+            return nullcontext()
+        return self._readers.room(place.reader, READER_BYTES)
 
     async def _rest(
         self, place: "_Place", heartbeat: float | None
@@ -163,20 +181,26 @@ class _Place:
     def __init__(self, call: Call) -> None:
         self.call = call
         self.waiting: Waiting | None = None
-        self._shown: list[Event] = []
+        # Whoever tells what is recorded holds room for that (`gateway.answer`).
+        self.is_in_room = call.known and call.record.state not in _GOING_ON
+        self._shown = Shown()
         self._before: Shown | None = None  # what was shown before it ran on
+
+    @property
+    def reader(self) -> str:
+        """Who reads."""
+        return self.call.caller.actor.name
 
     def rest(self, batch: Sequence[Event]) -> Sequence[Event] | None:
         """What of a batch was not shown; None if it is not what was shown."""
         rest = batch if self._before is None else self._before.rest(batch)
-        if rest:
-            self._shown += [each for each in rest if not isinstance(each, Usage | Waiting)]
+        self._shown.add(rest or ())
         return rest
 
     def run_on(self, turn: Turn) -> None:
         """It was answered: it says everything again."""
         self.call = replace(self.call, record=turn, known=True)
-        self.waiting, self._before = None, Shown(self._shown)
+        self.waiting, self._before = None, self._shown.copy()
 
 
 class _Hold:

@@ -9,7 +9,13 @@ from msgspec import Struct
 
 from carnet.core.people.identity import Caller
 from carnet.core.people.proof import Asking
-from carnet.errors import CarnetError, PermissionMissing, TaskNotFound, TokenMissing
+from carnet.errors import (
+    CarnetError,
+    DestinationMismatch,
+    PermissionMissing,
+    TaskNotFound,
+    TokenMissing,
+)
 from carnet.gateway.endpoint import request_of
 from carnet.gateway.published import Published
 from carnet.gateway.tasks import TaskRecords
@@ -18,6 +24,7 @@ from carnet.http.exchange import Access, Exchange, read_authorization
 from carnet.ports.calls.tasks import StoredTask
 from carnet.ports.world.clock import Clock
 from carnet.ports.world.records import READER, STRANGER
+from carnet.wire.dialects.a2a.extensions import envoys
 from carnet.wire.dialects.dialect import Arrival
 from carnet.wire.dialects.samvad.tasks import read_asking
 
@@ -57,17 +64,21 @@ class Askers:
         headers = arrival.headers
         if read_authorization(headers) is None and headers.get("signature") is not None:
             READER.set(STRANGER)
-            asking = read_asking(
-                request_of(exchange),
-                arrival.body,
-                short_path=exchange.path.decode("latin-1"),
-                stamps=arrival.stamps,
-            )
+            asking = self._asking(exchange, arrival)
             check_time(asking, self._clock.wall_us())
             return Asker(asking=asking)
         caller = await self._access.check(exchange, None)
         READER.set(caller.actor.name)
         return Asker(caller=caller)
+
+    def _asking(self, exchange: Exchange, arrival: Arrival) -> Asking:
+        request = request_of(exchange)
+        if envoys.is_presented(arrival.headers):
+            if arrival.recipient() is None:  # signed for another host
+                raise DestinationMismatch
+            return envoys.read_asking(request, arrival.body, arrival.stamps)
+        short_path = exchange.path.decode("latin-1")
+        return read_asking(request, arrival.body, short_path=short_path, stamps=arrival.stamps)
 
     def known(self, asker: Asker) -> Caller:
         """Who asks, where nobody but the holder of a token can."""

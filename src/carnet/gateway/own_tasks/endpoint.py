@@ -17,6 +17,7 @@ from carnet.gateway.endpoint import DialectEndpoint, request_of, with_proof
 from carnet.gateway.own_tasks.questions import OwnTasks
 from carnet.http.exchange import Exchange, read_authorization
 from carnet.wire import travel
+from carnet.wire.dialects.a2a.extensions.envoys import is_presented
 from carnet.wire.dialects.dialect import Arrival, Question, Way
 
 
@@ -81,6 +82,8 @@ class TaskEndpoint(DialectEndpoint):
         if not isinstance(asked, Claim):
             return asked
         asked = structs.replace(asked, correlation=arrival.correlation)
+        if asked.proof is not None:  # which its dialect has read: nothing else says who calls
+            return asked
         return with_proof(asked, arrival)
 
     async def _answer(self, exchange: Exchange, call: Call, began: float) -> None:
@@ -111,6 +114,7 @@ class TaskEndpoint(DialectEndpoint):
             by_host=lambda: self._published.named(exchange),
         )
         arrival.correlation = exchange.line.correlation
+        arrival.recipient = lambda: self._published.recipient(exchange, agent)
         return arrival
 
 
@@ -119,4 +123,5 @@ def _is_signed_question(arrival: Arrival) -> bool:
     headers = arrival.headers
     if read_authorization(headers) is not None or headers.get("signature") is None:
         return False
-    return travel.read_proof(arrival.request, None, arrival.stamps) is None
+    request, stamps = arrival.request, arrival.stamps
+    return not is_presented(headers) and travel.read_proof(request, None, stamps) is None

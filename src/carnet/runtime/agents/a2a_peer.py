@@ -16,14 +16,17 @@ Law 6. Every call leaves one record (`OutboundCall`), however it ends. What it r
 
 import asyncio
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from carnet.core.call import Ask, Call
+from carnet.core.chain.carnet import Carnet
 from carnet.core.messages.events import DataPart, Part, Usage, Waiting
 from carnet.core.messages.interrupt import Interrupt, paid
 from carnet.core.messages.output import Output
+from carnet.core.people.delegation import narrower
 from carnet.core.people.identity import CHAT
 from carnet.core.people.proof import Spending
 from carnet.errors import CarnetError, InvalidRequest, ProviderError, SkillNotFound, TaskNotFound
@@ -145,9 +148,7 @@ class A2aPeer:
         if skill is not None and skill not in {each.id for each in reached.card.skills}:
             raise SkillNotFound("the card of the called agent has no such skill")
         headers, secrets = self._stamping.write(call)
-        trace: dict[str, str] = {name: headers[name] for name in _TRACE if name in headers}
-        facts = OutboundFacts(carnet=call.carnet, trace=trace)
-        metadata, uris, _ = write_outbound(facts, reached.advertised)
+        metadata, uris, _ = write_outbound(self._facts(call, headers), reached.advertised)
         message = a2a.write_message(
             asked_parts(ask),
             message_id=call.carnet.turn,
@@ -167,19 +168,37 @@ class A2aPeer:
     def _signed(self, outbound: Outbound, reached: Reached, call: Call) -> Outbound:
         """The same with the travel document, where a peer knows us by our key."""
         signing, peer = self._client.signing, self._client.endpoint.peer
-        if signing is None or peer is None or reached.secrets:
-            return outbound
+        if signing is None or peer is None or reached.secrets or reached.wants_signature:
+            return self._client.known(reached, outbound)
+        carnet, budget = self._spending(call)
+        return signing.sign_carnet(
+            outbound, carnet, audience=peer, payer=call.payer.account, budget=budget
+        )
+
+    def _spending(self, call: Call) -> tuple[Carnet, Spending]:
+        """What the callee may spend, with what was agreed to since."""
         carnet, most = call.carnet, self._most_cost
         if call.resolved:
             more = paid(call.resolved)
             carnet, most = with_agreed(carnet, more), most + more
-        return signing.sign_carnet(
-            outbound,
-            carnet,
-            audience=peer,
-            payer=call.payer.account,
-            budget=Spending(money=most, currency=self._currency),
+        return carnet, Spending(money=most, currency=self._currency)
+
+    def _facts(self, call: Call, headers: dict[str, str]) -> OutboundFacts:
+        """What extensions may tell of a call."""
+        carnet, budget = self._spending(call)
+        document = call.document
+        return OutboundFacts(
+            carnet=replace(carnet, budget=narrower(carnet.budget, budget)),
+            trace={name: headers[name] for name in _TRACE if name in headers},
+            payer=str(call.payer.account),
+            proof=None if document is None else _digest(document.signed),
+            record=carnet.turn,
+            above=_digest(call.record.key),
         )
+
+
+def _digest(data: bytes) -> str:
+    return f"sha-256:{sha256(data).hexdigest()}"
 
 
 def _skill_metadata(skill: str | None, ask: Ask, reached: Reached) -> dict[str, Any]:

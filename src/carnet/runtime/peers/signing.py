@@ -32,6 +32,7 @@ from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Outbound
 from carnet.wire import travel
 from carnet.wire.crypto import digests, ed25519, signatures
+from carnet.wire.dialects.a2a.extensions import envoys
 from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import STAMPS
 from carnet.wire.stamps.log_names import write_log_names
@@ -151,6 +152,20 @@ class Signing:
             sign=signer.sign,
             nonce=self._ids.token(),
             tag=travel.TAG,
+        )
+        return msgspec.structs.replace(request, headers={**headers, **fields})
+
+    def sign_envoys(self, request: Outbound, /) -> Outbound:
+        """Sign as Envoys does: our key is named by where it is shown."""
+        signer = self._keys.signer()
+        headers = {**request.headers, _DIGEST: digests.write(request.body)}
+        fields = envoys.write(
+            _seen(request, headers),
+            keyid=envoys.address_of(self.domain, signer.kid),
+            created=self._clock.wall_us() // SECOND_US,
+            nonce=self._ids.token(),
+            sign=signer.sign,
+            stamps=self._stamps,
         )
         return msgspec.structs.replace(request, headers={**headers, **fields})
 

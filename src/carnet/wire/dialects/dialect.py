@@ -65,7 +65,7 @@ class Arrival:
 
     __slots__ = (
         *("_head", "_request", "_stamped", "agent", "body", "by_host", "correlation", "headers"),
-        *("must_prove", "names", "request_id", "run", "stamps", "way"),
+        *("must_prove", "names", "recipient", "request_id", "run", "stamps", "way"),
     )
 
     def __init__(
@@ -105,6 +105,7 @@ class Arrival:
         self.run: str | None = None  # which a refusal tells
         self.request_id: str | int | None = None  # by which its dialect tells answers apart
         self.correlation: str | None = None  # what the answer calls the request
+        self.recipient: Callable[[], str | None] = lambda: None  # identity, at a host of ours
         self._stamped: Stamped | None = None
 
     @property

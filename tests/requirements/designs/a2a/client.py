@@ -65,6 +65,11 @@ PROVED: Final[dict[str, tuple[str, ...]]] = {
             "test_a_key_that_the_host_shows_as_a_carnet_is_its_own"
         ),
         "tests/cli/see/cards/test_a2a.py::test_a_card_that_was_changed_since_is_told",
+        ("tests/runtime/peers/a2a/test_cards.py::test_nobody_is_called_by_a_card_that_was_changed"),
+        (
+            "tests/runtime/peers/a2a/test_cards.py::"
+            "test_where_a_key_is_pinned_nothing_but_its_signature_will_do"
+        ),
         _CARNETS + "test_a_peer_that_is_listed_with_a2a_is_called_in_it",
     ),
     "auth-server-001": (

@@ -2,8 +2,11 @@
 
 Law 1. The bounds and the times are those of every page that others publish (`runtime.peers.cards`).
 Law 2. A card whose tag is still the same is not sent again, and holds on.
+Law 3. A card is judged by its signatures before it is used: one that was changed since its host
+       signed it leads nowhere, nor one without a signature of a key that the operator wrote down.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -11,8 +14,10 @@ from msgspec.structs import replace
 
 from carnet.core.memo import Memo
 from carnet.errors import PeerAgentNotFound, PeerUnreachable
+from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.world.clock import Clock
 from carnet.ports.world.http_client import HttpClient
+from carnet.runtime.peers.a2a.verification import CardVerification
 from carnet.runtime.peers.cards import NEEDED_SECONDS, Fetching, Remembered, Site
 from carnet.wire.dialects.a2a.card import A2aCard, read_card
 
@@ -32,12 +37,20 @@ def card_site(url: str) -> Site:
     return Site(base if base.endswith(".json") else base + CARD_PATH)
 
 
+def _none(_identity: str) -> Sequence[PinnedKey]:
+    """Nobody has written a key down."""
+    return ()
+
+
 class A2aCards:
     """The cards of those whom we call."""
 
-    def __init__(self, http: HttpClient, clock: Clock) -> None:
-        """`http` fetches them."""
+    def __init__(
+        self, http: HttpClient, clock: Clock, pinned: Callable[[str], Sequence[PinnedKey]] = _none
+    ) -> None:
+        """`http` fetches them; `pinned` gives the keys that the operator wrote down for a host."""
         self._fetching = Fetching(http)
+        self._verification = CardVerification(self._fetching, pinned, clock)
         self._cards = Remembered(self._load, clock, most=MOST)
         self._known: Memo[Site, _Known] = Memo(MOST)
         self._bodies: dict[Site, bytes | None] = {}  # of agents that the operator wrote down
@@ -74,7 +87,12 @@ class A2aCards:
     async def _load(self, site: Site) -> tuple[A2aCard, float]:
         known = self._known.get(site)
         page = await self._fetching.fetch(site, "", None if known is None else known.etag)
-        card = known.card if known is not None and page.is_same else _used(read_card(page.body))
+        if known is not None and page.is_same:
+            card = known.card
+        else:
+            read = read_card(page.body)
+            await self._verification.check(read, site)
+            card = _used(read)
         if site in self._bodies and not page.is_same:
             self._bodies[site] = page.body
         if page.etag is not None:

@@ -4,7 +4,8 @@ Law 1. They go to the origin of the card, which the operator wrote down, or to o
        `[egress] allow`. A card cannot send us, and what we are known by, anywhere else (A18).
 Law 2. We are known as the card asks: by a bearer token or a key in a header. What it asks for
        beside is named before anything leaves.
-Law 3. Without either, a Carnet that is listed knows us by our signature.
+Law 3. Without either, a Carnet that is listed knows us by our signature. Another whose card knows
+       signed requests (Envoys) is sent such, beside what else we are known by.
 Law 4. A long answer is read beside the loop (A73).
 """
 
@@ -28,6 +29,7 @@ from carnet.runtime.peers.signing import Signing
 from carnet.wire.dialects.a2a import client as a2a
 from carnet.wire.dialects.a2a.card import A2aCard
 from carnet.wire.dialects.a2a.extensions import EXTENSIONS
+from carnet.wire.dialects.a2a.extensions.envoys import ENVOYS_URI
 
 LOOK_SECONDS: Final = 30.0  # for a question about a task
 
@@ -64,6 +66,11 @@ class Reached(Struct, frozen=True, kw_only=True):
         """The URIs of the extensions that it knows."""
         return frozenset(each.uri for each in self.card.extensions)
 
+    @property
+    def wants_signature(self) -> bool:
+        """Whether it knows requests that are signed, and not by our own travel document."""
+        return ENVOYS_URI in self.advertised and not is_carnet(self.card)
+
 
 class A2aClient:
     """Sends requests to one agent, and reads the answers."""
@@ -84,7 +91,7 @@ class A2aClient:
             endpoint: Where it is.
             cards: Those of others.
             allows: Whether the operator lists where a URL leads.
-            signing: Given where we are known by our key.
+            signing: Signs requests, where we have a key.
         """
         self._http = http
         self.endpoint = endpoint
@@ -116,8 +123,8 @@ class A2aClient:
 
     def _signs(self, card: A2aCard) -> bool:
         """Whether our signature says who we are: to a Carnet, where we hold nothing else."""
-        is_carnet = any(each.uri in OWN for each in card.extensions)
-        return is_carnet and self.signing is not None and self._held == (None, None)
+        is_listed = self.signing is not None and self.endpoint.peer is not None
+        return is_listed and is_carnet(card) and self._held == (None, None)
 
     def _chosen(self, card: A2aCard) -> tuple[a2a.Interface, bool]:
         interfaces = a2a.interfaces_of(card)
@@ -172,8 +179,12 @@ class A2aClient:
             return await self.result(reached, operation, answer)
 
     def known(self, reached: Reached, outbound: Outbound) -> Outbound:
-        """The same, signed where nothing else says who we are."""
-        if self.signing is None or reached.secrets:
+        """The same, signed where nothing else says who we are, or where its card wants that."""
+        if self.signing is None:
+            return outbound
+        if reached.wants_signature:
+            return self.signing.sign_envoys(outbound)
+        if self.endpoint.peer is None or reached.secrets:
             return outbound
         return self.signing.sign_whole(outbound)
 
@@ -184,6 +195,11 @@ class A2aClient:
         if body[PIECE_BYTES:]:
             return await asyncio.to_thread(a2a.read_result, reached.interface, operation, body)
         return a2a.read_result(reached.interface, operation, body)
+
+
+def is_carnet(card: A2aCard) -> bool:
+    """Whether a card says that a Carnet is there."""
+    return any(each.uri in OWN for each in card.extensions)
 
 
 async def refuse(answer: HttpAnswer) -> None:

@@ -7,6 +7,8 @@ Law 2. Else a key is believed to be the host's that the host itself shows: in it
        more than that nobody changed the card since its host signed it.
 Law 3. A key that lies elsewhere is never fetched because a card says so.
 Law 4. A key that its owner has ended, or whose time is over, verifies nothing.
+Law 5. Whom we call by a card must not have another one: a signature that does not hold is a card of
+       somebody else's. Where the operator wrote a key down, nothing but its signature will do.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +18,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from carnet.core.people.address import AGENT
-from carnet.errors import CarnetError
+from carnet.errors import CarnetError, PeerUnreachable
 from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.world.clock import Clock
 from carnet.runtime.peers.cards import CARNET_PATH, Fetching, NotPublished, Site
@@ -46,11 +48,20 @@ class CardVerification:
         self._pinned = pinned
         self._clock = clock
 
+    async def check(self, card: A2aCard, site: Site) -> None:
+        """Raise PeerUnreachable for a card that nobody may be called by."""
+        is_pinned = bool(self._pinned(_identity(site)))
+        if not card.signatures and not is_pinned:
+            return
+        state = (await self.judge(card, site)).verdict.state
+        if state == "broken" or (is_pinned and state != "verified"):
+            raise PeerUnreachable(f"the signature of its card does not hold ({state})")
+
     async def judge(self, card: A2aCard, site: Site) -> JudgedCard:
         """Judge a card that was read at a site."""
         if not card.signatures:
             return JudgedCard(verdict=verify_card(card.members, (), {}))
-        pins = self._pinned(f"{AGENT}{urlsplit(site.url).hostname}")
+        pins = self._pinned(_identity(site))
         if pins:
             return _judged(card, _of_pins(card, pins), "pinned")
         judged = _judged(card, await self._of_carnet(site), "carnet.json")
@@ -99,6 +110,11 @@ def _of_pins(card: A2aCard, pins: Sequence[PinnedKey]) -> dict[str, bytes]:
     any_name = [pin.public for pin in live if pin.kid is None]
     unnamed = {each.keyid: any_name[0] for each in named_keys(card.signatures) if any_name}
     return unnamed | {pin.kid: pin.public for pin in live if pin.kid is not None}
+
+
+def _identity(site: Site) -> str:
+    """Under which identity a key of its host is written down."""
+    return f"{AGENT}{urlsplit(site.url).hostname}"
 
 
 def _origin(site: Site) -> Site:

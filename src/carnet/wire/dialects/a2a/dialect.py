@@ -24,7 +24,7 @@ from carnet.wire.dialects.a2a import legacy
 from carnet.wire.dialects.a2a.answers.answer import artifacts_of
 from carnet.wire.dialects.a2a.answers.pages import tell
 from carnet.wire.dialects.a2a.answers.writer import MessageWriter
-from carnet.wire.dialects.a2a.extensions import HEADER, LEGACY_HEADER, activated
+from carnet.wire.dialects.a2a.extensions import HEADER, LEGACY_HEADER, activated, envoys
 from carnet.wire.dialects.a2a.form import CURRENT, FORMER, Binding, Form, Version
 from carnet.wire.dialects.a2a.refusals import http_body, http_status, rpc_body, rpc_status
 from carnet.wire.dialects.a2a.request import (
@@ -165,14 +165,23 @@ class A2A:
         self.roots: tuple[str, ...] = ("/a2a",) if binding == "http" else ()
 
     def proof(self, arrival: Arrival, /) -> Proof | None:
-        """None of its own: the signature of another Carnet is no part of the dialect."""
-        del arrival
-        return None
+        """That of a request which is signed as Envoys does, without a token beside it.
+
+        The signature of another Carnet is no part of the dialect.
+        """
+        headers = arrival.headers
+        if not envoys.is_presented(headers) or headers.get("authorization") is not None:
+            return None
+        return envoys.read_proof(
+            arrival.request, arrival.body or None, arrival.stamps, recipient=arrival.recipient()
+        )
 
     def read(self, arrival: Arrival, /) -> Claim | Question:
         """A message, or a question about tasks or the agent."""
         claim = self._read_rpc(arrival) if self._binding == "rpc" else self._read_http(arrival)
-        return replace(claim, dialect=self.name) if isinstance(claim, Claim) else claim
+        if not isinstance(claim, Claim):
+            return claim
+        return replace(claim, dialect=self.name, proof=self.proof(arrival))
 
     def reread(self, request: bytes, arrival: Arrival, /) -> Claim:
         """The claim that a recorded request made."""

@@ -131,8 +131,8 @@ def test_the_last_status_has_what_was_used_and_signed_whenever_that_came() -> No
     updates = updates_of([[Usage(1, 2, 3)], [Extension(RECEIPT, "eyJ")], [Done()]])
     metadata = updates[-1][1]["statusUpdate"]["metadata"]
     assert metadata[USAGE_URI] == {
-        "tokens_in": 1,
-        "tokens_out": 2,
+        "tokensIn": 1,
+        "tokensOut": 2,
         "cost": "0.000003",
         "currency": "credits",
     }

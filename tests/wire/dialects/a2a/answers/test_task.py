@@ -46,7 +46,7 @@ def test_a_task_that_has_ended_shows_what_was_said_and_used() -> None:
     assert found["history"] == [{**MESSAGE, "taskId": "t-1", "contextId": "c"}]
     assert found["metadata"] == {
         CHAIN_URI: {"run": "conv_1", "turn": "turn_1"},
-        USAGE_URI: {"cost": "0.000005", "currency": "credits", "run_cost": "0.000005"},
+        USAGE_URI: {"cost": "0.000005", "currency": "credits", "runCost": "0.000005"},
         RECEIPT_URI: {"receipt": "eyJ"},
     }
 

@@ -129,7 +129,7 @@ def test_a_task_that_failed_or_waits_is_an_answer() -> None:
     assert failed.status == 200
     task = result_in(failed.body)["task"]
     assert task["status"]["state"] == "TASK_STATE_FAILED"
-    assert task["metadata"][USAGE_URI] == {"tokens_in": 1}
+    assert task["metadata"][USAGE_URI] == {"tokensIn": 1}
     bare = result_in(writer().refusal(Failed("internal"), None).body)["task"]
     assert USAGE_URI not in bare["metadata"]
     waits = writer().waiting(Waiting((ASKED,)), Usage(1), "so far")

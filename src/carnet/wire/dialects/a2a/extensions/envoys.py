@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from carnet.core.people.address import AGENT, check_identity
-from carnet.core.people.proof import SECOND_US, Proof
+from carnet.core.people.proof import SECOND_US, Asking, Proof
 from carnet.errors import (
     AddressInvalid,
     InsufficientCoverage,
@@ -39,8 +39,10 @@ from carnet.wire.stamps.stamp import MINIMUM, QUERY, Stamps, check_coverage, pro
 
 ENVOYS_URI: Final = "https://github.com/a2aproject/a2a-samples/extensions/envoys-rfc9421-signing/v1"
 AUTHORITY: Final = "@authority"
+KEY_PATH: Final = "/.well-known/agent-key"
 MOST_KEYS: Final = 16
 
+_FIELD: Final = b"\nsignature-input"
 _KEYID: Final = re.compile(r"https://([a-z0-9.-]{1,253})(?:/[!-~]{0,256})?", re.ASCII)
 _NONCE: Final = re.compile(r"[\x21-\x7e]{8,64}", re.ASCII)
 _HEX: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
@@ -48,17 +50,21 @@ _HEX: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 def is_presented(headers: Headers) -> bool:
     """Whether a request is signed in this form: its key is named by an address."""
+    if _FIELD not in headers.joined():  # nearly every request
+        return False
     return any('keyid="https://' in value for value in headers.get_all("signature-input"))
 
 
-def read_proof(request: Request, body: bytes | None, stamps: Stamps, *, recipient: str) -> Proof:
+def read_proof(
+    request: Request, body: bytes | None, stamps: Stamps, *, recipient: str | None
+) -> Proof:
     """The proof that a request brings along, strictly.
 
     Args:
         request: What its signature may cover.
         body: The whole body as received; None while there is only a head.
         stamps: Whose fields must not stand outside the signature.
-        recipient: The identity of the agent that it was sent to.
+        recipient: The identity of the agent that it was sent to; None at a host that is not ours.
     """
     presented = signatures.read(request.headers)
     has_query = request.query is not None
@@ -83,6 +89,19 @@ def read_proof(request: Request, body: bytes | None, stamps: Stamps, *, recipien
         at=presented.created * SECOND_US,
         expires=presented.expires,
         recipient=recipient,
+    )
+
+
+def read_asking(request: Request, body: bytes, stamps: Stamps) -> Asking:
+    """The same of a question about a task, which changes nothing: its nonce is not kept."""
+    proof = read_proof(request, body, stamps, recipient=None)
+    return Asking(
+        profile=proof.profile,
+        keyid=proof.keyid,
+        signature=proof.signature,
+        bases=proof.bases,
+        at=proof.at,
+        expires=proof.expires,
     )
 
 
@@ -116,6 +135,11 @@ def write(
     return signatures.write(
         request, components=names, keyid=keyid, created=created, nonce=nonce, sign=sign
     )
+
+
+def address_of(domain: str, kid: str) -> str:
+    """Where a key of ours is shown."""
+    return f"https://{domain}{KEY_PATH}/{kid}"
 
 
 def write_key(address: str, public: bytes) -> dict[str, str]:
@@ -153,6 +177,8 @@ ENVOYS: Final = ExtensionRow(
     name="envoys",
     uris=(ENVOYS_URI,),
     keys=(),
+    is_declared=True,
+    description="Requests that are signed with a key whose address is the keyid (RFC 9421).",
     reads="the signature of a request, whose keyid is the address of a key",
     writes="the signature of a request, with the host, the query and every chain header in it",
     believes="who signed, once the signature holds under a key that is known to be that host's",

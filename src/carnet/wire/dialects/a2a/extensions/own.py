@@ -1,7 +1,7 @@
 """Our own extensions that tell the chain, the use and the receipt of a call, and its terms.
 
-    urn:carnet:a2a:chain:v1     {run, turn, parent_turn, speaker, depth, limit}
-    urn:carnet:a2a:usage:v1     {tokens_in, tokens_out, cost, currency, run_cost}
+    urn:carnet:a2a:chain:v1     {run, turn, parentTurn, speaker, depth, limit}
+    urn:carnet:a2a:usage:v1     {tokensIn, tokensOut, cost, currency, runCost}
     urn:carnet:a2a:receipt:v1   {receipt}
     urn:carnet:a2a:terms:v1     the params of a card (R31)
 
@@ -61,7 +61,7 @@ def read_chain(found: Sequence[Metadata], last_depth: int) -> ExtensionClaim | N
         last_depth=_last_depth(count(given, "limit"), last_depth),
         run=word(given, "run", MOST_RUN),
         turn=word(given, "turn", MOST_TURN),
-        parent_turn=word(given, "parent_turn", MOST_TURN),
+        parent_turn=word(given, "parentTurn", MOST_TURN),
         speaker=word(given, "speaker", MOST_SPEAKER),
     )
     return ExtensionClaim(mark=mark, shown=shown(given))
@@ -81,7 +81,7 @@ def write_chain(carnet: Carnet) -> dict[str, Any]:
     given = {
         "run": carnet.run,
         "turn": carnet.turn,
-        "parent_turn": carnet.parent_turn,
+        "parentTurn": carnet.parent_turn,
         "speaker": _label(carnet.speaker),
         "depth": carnet.depth,
         "limit": None if last_depth is None else last_depth + 1,
@@ -133,11 +133,11 @@ CHAIN: Final = ExtensionRow(
 def write_usage(usage: Usage) -> dict[str, Any]:
     """What a call used."""
     given = {
-        "tokens_in": usage.tokens_in,
-        "tokens_out": usage.tokens_out,
+        "tokensIn": usage.tokens_in,
+        "tokensOut": usage.tokens_out,
         "cost": None if usage.cost is None else format_amount(usage.cost),
         "currency": usage.currency,
-        "run_cost": None if usage.run_cost is None else format_amount(usage.run_cost),
+        "runCost": None if usage.run_cost is None else format_amount(usage.run_cost),
     }
     return {name: value for name, value in given.items() if value is not None}
 
@@ -147,10 +147,10 @@ def read_usage(value: object, currency: str) -> Usage:
     given = members(value)
     stated, cost, run_cost = word(given, "currency", 32), _amount(given, "cost"), None
     if stated == currency:
-        run_cost = _amount(given, "run_cost")
+        run_cost = _amount(given, "runCost")
     return Usage(
-        tokens_in=count(given, "tokens_in"),
-        tokens_out=count(given, "tokens_out"),
+        tokens_in=count(given, "tokensIn"),
+        tokens_out=count(given, "tokensOut"),
         cost=cost if stated == currency else None,
         run_cost=run_cost,
         currency=stated if stated == currency else None,
