@@ -43,7 +43,9 @@ from carnet.errors import (
     PermissionMissing,
     PolicyStateInvalid,
     RateLimited,
+    RunAlreadyStarted,
     RunCallsExceeded,
+    RunOwnerForbidden,
     SpendingLimitReached,
     TaskNotFound,
     TokenBudgetExceeded,
@@ -92,6 +94,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     listed: ListedTask | None = None  # it is answered at once, and is a task
     grounds: bytes = b""  # why it was admitted
     resolution: Answer | None = None  # what its turn waits for
+    exactly_once: bool = False  # see `Claim`
 
 
 class Transaction:
@@ -138,6 +141,8 @@ class Transaction:
         verdict = await self._turns.claim(self._turn_claim(entry, most))
         if isinstance(verdict, Denied):
             entry, verdict = await self._claim_free(entry, verdict, most)
+        if entry.exactly_once and type(verdict) is Known and entry.resolution is None:
+            raise await self._started(entry, verdict.turn)
         admitted, task = entry.admitted, entry.later or entry.listed
         if type(verdict) is Claimed and verdict.reserved is not None:
             admitted = self._as_reserved(entry, verdict, verdict.reserved)
@@ -151,6 +156,14 @@ class Transaction:
             task=None if task is None else await self._task_id(task.id, verdict),
             at_once=entry.listed is not None,
         )
+
+    async def _started(self, entry: Entry, turn: Turn) -> CarnetError:
+        """Why a call is refused that may be made once and was: of another session or of its own."""
+        found = None if self._tasks is None else await self._tasks.of_turn(turn.n)
+        named = entry.admitted.ask.context
+        if found is not None and found.context != named:
+            return RunOwnerForbidden()
+        return RunAlreadyStarted()
 
     def _as_reserved(self, entry: Entry, verdict: Claimed, reserved: int) -> Admitted:
         """What was admitted with what is reserved for it.
@@ -234,6 +247,7 @@ class Transaction:
             resolution=None if entry.resolution is None else _by(admitted, entry.resolution),
             # What is sealed to run later cannot be told of it any more.
             shrinks=entry.target.most_cost if entry.target.takes_budget and not entry.later else 0,
+            exactly_once=entry.exactly_once,
         )
 
     def _task_claim(self, entry: Entry, later: Later) -> TaskClaim:

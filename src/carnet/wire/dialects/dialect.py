@@ -65,7 +65,7 @@ class Arrival:
 
     __slots__ = (
         *("_head", "_request", "_stamped", "agent", "body", "by_host", "correlation", "headers"),
-        *("must_prove", "names", "request_id", "run", "stamps", "way"),
+        *("in_stream", "must_prove", "names", "request_id", "run", "stamps", "way"),
     )
 
     def __init__(
@@ -104,6 +104,7 @@ class Arrival:
         self.body = b""
         self.run: str | None = None  # which a refusal tells
         self.request_id: str | int | None = None  # by which its dialect tells answers apart
+        self.in_stream = False  # a refusal is told in a stream, as the answer would be
         self.correlation: str | None = None  # what the answer calls the request
         self._stamped: Stamped | None = None
 
@@ -166,6 +167,7 @@ class TaskQuestion(Question, frozen=True, kw_only=True):
     name: str | None = None  # of a callback
     wish: CallbackWish | None = None
     form: dict[str, Any] = {}  # how it was written, for the dialect that answers it
+    or_nothing: bool = False  # a task that is not there is `Removed`, and no refusal
 
 
 class TaskView(Struct, frozen=True, kw_only=True):
