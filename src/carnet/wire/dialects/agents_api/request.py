@@ -171,7 +171,7 @@ def read_decision(params: dict[str, Any], arrival: Arrival, agent: str, form: Fo
     """What decides a pending action."""
     task, _ = action_place(params.get("action_id"))
     decision = params.get("decision")
-    if decision not in {"accepted", "rejected"}:  # agents-api:action:decision
+    if decision not in ("accepted", "rejected"):  # agents-api:action:decision
         raise refused("decision", DECISION, f"{_WORD}invalid_decision")
     resolver = read_name(params.get("resolver"), "resolver")
     if resolver is None or not resolver.strip():

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from carnet.core.call import Call
 from carnet.core.messages.events import (
+    Done,
     Event,
     Failed,
     Text,
@@ -127,6 +128,8 @@ class RunWriter:
         end = events[-1]
         if not is_terminal(end):
             raise Internal("an answer ends with its end")
+        if isinstance(end, Done) and not any(map(_is_wanted, events)):
+            end = Done()  # the tools that it names were run by the agent itself
         return outcome_of(end)
 
     def _parts(self, events: Sequence[Event]) -> list[dict[str, Any]]:
@@ -210,6 +213,11 @@ class RunWriter:
     def _delta(self, delta: dict[str, Any]) -> dict[str, Any]:
         params = {"id": self._run, "delta": delta}
         return {"jsonrpc": "2.0", "method": "message/delta", "params": params}
+
+
+def _is_wanted(event: Event) -> bool:
+    """Whether the caller is to run a tool."""
+    return type(event) is ToolCall and not event.is_own
 
 
 def _is_envelope(part: dict[str, Any]) -> bool:
