@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.agents_api.client import Client, said
+from tests.support.agents_api.client import Client, text_in
 
 
 def test_a_chat_is_answered_with_its_reply_its_session_and_its_run(client: Client) -> None:
@@ -31,11 +31,11 @@ def test_where_a_chat_came_from_is_ours_to_say(client: Client) -> None:
         workspace_id="w",
         client_id="c",
     )
-    told = json.loads(reply.json["reply"])
-    assert told["metadata"] == [
+    given = json.loads(reply.json["reply"])
+    assert given["metadata"] == [
         {"client_context": {"page": 1, "source": "rest", "client_name": "frontend-chat"}}
     ]
-    assert told["messages"][0][2] == ["str", "File"]
+    assert given["messages"][0][2] == ["str", "File"]
     named = client.chat(agent="tells", message="hi", client_context={"client_name": "widget"})
     (metadata,) = json.loads(named.json["reply"])["metadata"]
     assert metadata["client_context"]["client_name"] == "widget"
@@ -73,4 +73,4 @@ def test_a_chat_that_waits_has_its_actions_among_its_messages(client: Client) ->
     assert found["reply"] == "May I publish?"
     (envelope,) = found["messages"]
     name = envelope["payload"]["action_id"]
-    assert said(client.decide("approves", name)["result"]) == "granted"
+    assert text_in(client.decide("approves", name)["result"]) == "granted"

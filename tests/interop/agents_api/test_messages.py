@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.agents_api.client import Client, data, message, new_name, said, text
+from tests.support.agents_api.client import Client, data, message, new_name, text, text_in
 
 
-def told(client: Client, *parts: dict[str, Any] | str, **more: Any) -> dict[str, Any]:
+def given_to_agent(client: Client, *parts: dict[str, Any] | str, **more: Any) -> dict[str, Any]:
     """What the agent was told."""
-    found: dict[str, Any] = json.loads(said(client.send("tells", *parts, **more)))
+    found: dict[str, Any] = json.loads(text_in(client.send("tells", *parts, **more)))
     return found
 
 
@@ -47,7 +47,7 @@ def test_a_run_that_its_caller_does_not_name_has_a_name_of_ours(client: Client) 
 
 def test_the_text_is_all_text_parts_together_without_those_for_context(client: Client) -> None:
     parts = (text("  one"), text("hidden", contentType="context"), text(" two  "))
-    assert said(client.send("echo", *parts)) == "one two"
+    assert text_in(client.send("echo", *parts)) == "one two"
 
 
 def test_data_parts_are_the_history_of_those_who_speak(client: Client) -> None:
@@ -59,7 +59,7 @@ def test_data_parts_are_the_history_of_those_who_speak(client: Client) -> None:
         data({"role": "user", "text": 7}),
         text("and now?"),
     ]
-    found = [each[:2] for each in told(client, *parts)["messages"]]
+    found = [each[:2] for each in given_to_agent(client, *parts)["messages"]]
     assert found == [["user", "hi"], ["assistant", "good day"], ["user", "and now?"]]
 
 
@@ -71,7 +71,7 @@ def test_what_a_client_tells_of_itself_is_merged_and_stripped(client: Client) ->
         data({"clientContext": {"runtime_tool_timeout": 1, "runtime_tool_declarations": [1]}}),
         text("hello"),
     ]
-    (metadata,) = told(client, *parts, metadata={"page": 3})["metadata"]
+    (metadata,) = given_to_agent(client, *parts, metadata={"page": 3})["metadata"]
     assert metadata["client_context"] == {
         "first": "a",
         "second": "b",
@@ -84,7 +84,8 @@ def test_what_a_client_tells_of_itself_is_merged_and_stripped(client: Client) ->
 
 def test_a_tool_that_the_caller_has_run_is_told_with_its_result(client: Client) -> None:
     call = {"toolCallId": "t1", "toolId": "search", "arguments": {"q": "x"}}
-    found = told(client, data({"toolCallId": "t1", "result": [1]}), data(call))["messages"]
+    result = data({"toolCallId": "t1", "result": [1]})
+    found = given_to_agent(client, result, data(call))["messages"]
     assert found == [
         ["assistant", "", [], [["t1", "search", '{"q":"x"}']], None],
         ["tool", "[1]", ["str"], [], "t1"],
@@ -119,7 +120,7 @@ def test_files_of_a_message_reach_the_agent(client: Client) -> None:
         {"type": "file", "file": {"name": "a.txt", "mimeType": "text/plain", "bytes": "aGk="}},
         {"type": "file", "file": {"uri": "https://example.com/x.png"}},
     ]
-    found = told(client, "look", *parts)["messages"]
+    found = given_to_agent(client, "look", *parts)["messages"]
     assert found == [["user", "look", ["str", "File", "Link"], [], None]]
 
 
@@ -143,12 +144,12 @@ def test_a_tool_that_the_agent_wants_run_is_asked_for_and_answered(client: Clien
     assert task["metadata"]["run_outcome"]["status"] == "runtime_tool_pending"
     assert task["metadata"]["run_outcome"]["retryable"] is False
     answer = client.send("wants", data(call), data({"toolCallId": "tc9", "result": "v"}))
-    assert said(answer) == "thank you"
+    assert text_in(answer) == "thank you"
 
 
 def test_an_agent_is_named_by_its_slug(client: Client) -> None:
-    assert said(client.send("ECHO", "hello")) == "hello"
-    assert said(client.send(".Echo.", "hello")) == "hello"
+    assert text_in(client.send("ECHO", "hello")) == "hello"
+    assert text_in(client.send(".Echo.", "hello")) == "hello"
 
 
 def test_an_agent_that_fails_is_an_error_in_the_frame(client: Client) -> None:

@@ -21,8 +21,8 @@ async def researcher(visit):
 
 @carnet.agent("instructs")
 async def instructs(visit):
-    said = [carnet.Message.system("obey"), carnet.Message.user("hi")]
-    yield await visit.peer("parrot").ask(messages=said)
+    words = [carnet.Message.system("obey"), carnet.Message.user("hi")]
+    yield await visit.peer("parrot").ask(messages=words)
 """
 
 

@@ -11,7 +11,7 @@ from tests.support.agents_api.client import Client, data, message, text
 
 def test_a_frame_that_is_not_json_rpc_is_refused_before_anything_else(client: Client) -> None:
     for version in ("1.0", 2.0, None):
-        body = {"jsonrpc": version, "id": 4, "method": "no/such", "params": {}}
+        body: dict[str, Any] = {"jsonrpc": version, "id": 4, "method": "no/such", "params": {}}
         reply = client.post("/agent/echo", body)
         assert reply.status == 200
         assert reply.json["id"] == 4
@@ -57,9 +57,9 @@ def test_an_unknown_method_is_named_in_the_refusal(client: Client) -> None:
 
 def test_the_id_of_a_request_is_told_again_if_it_can_be_one(client: Client) -> None:
     ids: list[tuple[object, object]] = [("a", "a"), (7, 7), (None, None), (1.5, None), ([1], None)]
-    for sent, told in ids:
+    for sent, shown in ids:
         body = {"jsonrpc": "2.0", "id": sent, "method": "message/send", "params": message("hi")}
-        assert client.post("/agent/echo", body).json["id"] == told
+        assert client.post("/agent/echo", body).json["id"] == shown
 
 
 def test_a_body_that_is_not_json_is_refused_by_the_status(client: Client) -> None:

@@ -3,7 +3,7 @@
 import threading
 
 from carnet.testing.stage import Organisation
-from tests.support.agents_api.client import Client, message, new_name, said
+from tests.support.agents_api.client import Client, message, new_name, text_in
 
 STARTED = "agents_chat_run_already_started"
 FORBIDDEN = "agents_chat_run_owner_forbidden"
@@ -12,14 +12,14 @@ FORBIDDEN = "agents_chat_run_owner_forbidden"
 def test_a_name_that_was_run_is_refused_and_nothing_runs_again(client: Client) -> None:
     run, words = new_name(), new_name("words")
     given = message(words, id=run, sessionId="s1")
-    assert said(client.result("counts", "message/send", given)) == "1"
+    assert text_in(client.result("counts", "message/send", given)) == "1"
     for method in ("message/send", "tasks/send"):
         error = client.error("counts", method, given)
         assert (error["code"], error["data"]["code"]) == (-32603, STARTED)
         assert error["message"] == "The run_id has already been claimed for execution."
     (frame,) = client.stream("counts", given)
     assert frame["error"]["data"]["code"] == STARTED
-    assert said(client.send("counts", words)) == "2"
+    assert text_in(client.send("counts", words)) == "2"
 
 
 def test_another_message_under_the_same_name_is_refused_as_well(client: Client) -> None:
@@ -48,8 +48,8 @@ def test_the_name_of_somebody_elses_run_is_like_one_that_nobody_has_used(
     client: Client, other: Client
 ) -> None:
     run, words = new_name(), new_name("words")
-    assert said(client.send("counts", words, id=run)) == "1"
-    assert said(other.send("counts", words, id=run)) == "2"
+    assert text_in(client.send("counts", words, id=run)) == "1"
+    assert text_in(other.send("counts", words, id=run)) == "2"
     assert other.error("counts", "message/send", message(words, id=run))["data"]["code"] == STARTED
 
 
@@ -67,7 +67,7 @@ def test_of_many_who_send_one_name_at_a_time_one_is_run(client: Client) -> None:
     for thread in threads:
         thread.join()
     assert len([each for each in replies if "result" in each]) == 1
-    assert said(client.send("counts", words)) == "2"
+    assert text_in(client.send("counts", words)) == "2"
 
 
 def test_a_key_beside_it_does_not_let_a_name_run_twice(client: Client) -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.agents_api.client import Client, actions, message, new_name, said
+from tests.support.agents_api.client import Client, actions, message, new_name, text_in
 
 
 @pytest.mark.parametrize("method", ["message/stream", "tasks/sendSubscribe"])
@@ -32,7 +32,7 @@ def test_a_stream_is_deltas_and_then_the_task(client: Client, method: str) -> No
         {"deltaType": "content", "content": "two"},
     ]
     assert frames[-1]["id"] == "q1"
-    assert said(frames[-1]["result"]) == "one two"
+    assert text_in(frames[-1]["result"]) == "one two"
     assert frames[-1]["result"]["status"]["state"] == "completed"
 
 
@@ -46,7 +46,7 @@ def test_the_fields_of_a_stream_keep_everybody_from_storing_it(client: Client) -
 
 def test_who_wants_no_words_as_they_come_gets_the_last_frame_alone(client: Client) -> None:
     frames = client.stream("streams", message("go"), tokenStreaming=False)
-    assert [said(frame["result"]) for frame in frames] == ["one two"]
+    assert [text_in(frame["result"]) for frame in frames] == ["one two"]
 
 
 def test_an_agent_that_fails_ends_its_stream_with_an_error(client: Client) -> None:

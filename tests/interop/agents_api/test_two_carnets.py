@@ -59,8 +59,8 @@ def test_history_crosses(acme: Organisation) -> None:
         {"role": "assistant", "content": "yes"},
         {"role": "user", "content": "now"},
     ]
-    told = json.loads(ask(acme, "far-tells", messages=messages).text)["messages"]
-    assert [each[:2] for each in told] == [
+    given = json.loads(ask(acme, "far-tells", messages=messages).text)["messages"]
+    assert [each[:2] for each in given] == [
         ["user", "before"],
         ["assistant", "yes"],
         ["user", "now"],

@@ -101,7 +101,7 @@ def frames_of(reply: Reply) -> list[dict[str, Any]]:
     return [json.loads(line[6:]) for line in lines if line.startswith(b"data: ")]
 
 
-def said(task: dict[str, Any]) -> str:
+def text_in(task: dict[str, Any]) -> str:
     """The text of a task."""
     parts = task["status"]["message"]["parts"]
     return "".join(part["text"] for part in parts if part["type"] == "text")

@@ -8,7 +8,7 @@ Law 3. For an agent elsewhere that is free nothing is reserved, and it is told t
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import msgspec
 from msgspec import Struct
@@ -25,37 +25,22 @@ from carnet.core.messages.interrupt import (
     StatedResolution,
     hash_state,
 )
-from carnet.core.money.amount import format_amount
 from carnet.core.people.delegation import narrower
 from carnet.core.people.identity import Token
 from carnet.core.people.proof import SECOND_US, Spending
 from carnet.core.sealed_call import Later, SealedCall, write_sealed_call
 from carnet.errors import (
     AnswerForbidden,
-    BillUnpaid,
-    CarnetError,
-    ChainMismatch,
     DefinitionChanged,
-    DelegationReplayed,
-    IdempotencyMismatch,
-    NonceReplayed,
-    PaymentRequired,
     PermissionMissing,
-    PolicyStateInvalid,
-    RateLimited,
-    RunAlreadyStarted,
-    RunCallsExceeded,
-    RunOwnerForbidden,
-    SpendingLimitReached,
     TaskNotFound,
-    TokenBudgetExceeded,
-    TooManyTasks,
 )
+from carnet.guards.admission.denial import refusal
+from carnet.guards.admission.tasks import refuse_repeat
 from carnet.guards.candidate import Candidate
 from carnet.guards.limits import PAY
 from carnet.ports.calls.tasks import ListedTask, TaskClaim, Tasks
 from carnet.ports.calls.turns import (
-    TASKS,
     Answer,
     Claimed,
     Denied,
@@ -142,7 +127,7 @@ class Transaction:
         if isinstance(verdict, Denied):
             entry, verdict = await self._claim_free(entry, verdict, most)
         if entry.exactly_once and type(verdict) is Known and entry.resolution is None:
-            raise await self._started(entry, verdict.turn)
+            raise await refuse_repeat(self._tasks, verdict.turn, entry.admitted.ask.context)
         admitted, task = entry.admitted, entry.later or entry.listed
         if type(verdict) is Claimed and verdict.reserved is not None:
             admitted = self._as_reserved(entry, verdict, verdict.reserved)
@@ -156,14 +141,6 @@ class Transaction:
             task=None if task is None else await self._task_id(task.id, verdict),
             at_once=entry.listed is not None,
         )
-
-    async def _started(self, entry: Entry, turn: Turn) -> CarnetError:
-        """Why a call is refused that may be made once and was: of another session or of its own."""
-        found = None if self._tasks is None else await self._tasks.of_turn(turn.n)
-        named = entry.admitted.ask.context
-        if found is not None and found.context != named:
-            return RunOwnerForbidden()
-        return RunAlreadyStarted()
 
     def _as_reserved(self, entry: Entry, verdict: Claimed, reserved: int) -> Admitted:
         """What was admitted with what is reserved for it.
@@ -354,44 +331,6 @@ def with_less_reserved(entry: Entry, reserved: int, currency: str) -> Admitted:
         return replace(admitted, carnet=narrowed, reserve=reserved)
     onward = replace(admitted.onward, budget=narrower(admitted.onward.budget, most))
     return replace(admitted, onward=onward, reserve=reserved)
-
-
-def refusal(denied: Denied, entry: Entry, most_run_calls: int) -> CarnetError:
-    """The error that a refused transaction stands for."""
-    granted, payer = entry.admitted.delegation, entry.admitted.payer
-    refusals: dict[str, CarnetError] = {
-        "replayed": NonceReplayed(),
-        "spent": DelegationReplayed(link=1 if granted is None else granted.single_use_link()),
-        "mismatch": IdempotencyMismatch(),
-        "resolution": PolicyStateInvalid(),
-        "chain": ChainMismatch("the parent turn is known here at another depth"),
-        "moved": ChainMismatch("the turn is known here at another depth"),
-        "rate": RateLimited(denied.bucket or "", retry_after=denied.retry_after or 1),
-        "quota": _used_up(denied, entry.quotas),
-        "run_calls": RunCallsExceeded(limit=most_run_calls),
-        "spending": (SpendingLimitReached if payer.own_issue else PaymentRequired)(
-            **_amounts(denied, entry)
-        ),
-        "unpaid": BillUnpaid(unpaid=format_amount(denied.amount)),
-    }
-    return refusals[denied.reason]
-
-
-def _amounts(denied: Denied, entry: Entry) -> dict[str, str]:
-    """What is needed; and what its payer has left, unless somebody else is told."""
-    needed = denied.needed or entry.admitted.reserve  # by an answer, or by the call
-    facts = {"needed": format_amount(needed)} if needed else {}
-    if not entry.admitted.payer.by_forwarding:
-        facts["left"] = format_amount(denied.amount)
-    return facts
-
-
-def _used_up(denied: Denied, quotas: Sequence[Quota]) -> CarnetError:
-    """The error for a quota that is used up."""
-    name = denied.bucket or ""
-    quota = next((quota for quota in quotas if quota.name == name), Quota(name=name, limit=0))
-    facts = {"limit": quota.limit, "retry_after": denied.retry_after or quota.retry_after}
-    return TooManyTasks(**facts) if name.startswith(TASKS) else TokenBudgetExceeded(**facts)
 
 
 def set_aside(

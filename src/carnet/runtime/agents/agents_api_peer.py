@@ -39,7 +39,7 @@ from carnet.runtime.peers.policies import Ending, HeldAnswer, surfaced, with_agr
 from carnet.runtime.peers.signing import OWN, Signing, Stamping
 from carnet.runtime.receipts.outbound_calls import Calling
 from carnet.wire.dialects.agents_api import client as wire
-from carnet.wire.dialects.agents_api.pending import place_of
+from carnet.wire.dialects.agents_api.actions import place_of
 from carnet.wire.dialects.agents_api.stream import RunReader
 
 DIALECT: Final = "agents_api"

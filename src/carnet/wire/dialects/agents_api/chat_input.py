@@ -39,7 +39,7 @@ _WORD: Final = "agents_chat_jsonrpc_"
 _PARTS: Final = "message.parts"
 
 
-class ToolUse(Struct, frozen=True, kw_only=True):
+class RunTool(Struct, frozen=True, kw_only=True):
     """A tool that the caller has run."""
 
     id: str
@@ -53,7 +53,7 @@ class ChatInput(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     message: str = ""
     history: tuple[tuple[str, str], ...] = ()  # role and text
-    tools: tuple[ToolUse, ...] = ()
+    tools: tuple[RunTool, ...] = ()
     attachments: tuple[File | Link, ...] = ()
     client_context: dict[str, Any] = {}
     session_id: str | None = None
@@ -66,8 +66,8 @@ class ChatInput(Struct, frozen=True, kw_only=True, omit_defaults=True):
             for role, text in self.history
         ]
         if self.message or self.attachments:
-            said = (self.message, *self.attachments) if self.message else self.attachments
-            found.append(Message("user", said, metadata=self._metadata()))
+            spoken = (self.message, *self.attachments) if self.message else self.attachments
+            found.append(Message("user", spoken, metadata=self._metadata()))
         for use in self.tools:
             call = ToolCall(use.id, use.name, json.write_text(use.arguments))
             found.append(Message("assistant", (), tool_calls=(call,)))
@@ -153,7 +153,7 @@ def read_history(data: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
     ]
 
 
-def read_tools(data: Sequence[dict[str, Any]]) -> tuple[ToolUse, ...]:
+def read_tools(data: Sequence[dict[str, Any]]) -> tuple[RunTool, ...]:
     """The tools that the caller has run, each with its result."""
     calls: dict[str, dict[str, Any]] = {}
     results: dict[str, dict[str, Any]] = {}
@@ -172,7 +172,7 @@ def read_tools(data: Sequence[dict[str, Any]]) -> tuple[ToolUse, ...]:
     return tuple([_use(name, calls[name], results[name]) for name in calls])
 
 
-def _use(name: str, call: dict[str, Any], result: dict[str, Any]) -> ToolUse:
+def _use(name: str, call: dict[str, Any], result: dict[str, Any]) -> RunTool:
     tool = read_name(call.get("toolId"), f"{_PARTS}.data.toolId")
     if tool is None:
         word = f"{_WORD}invalid_tool_call"
@@ -183,4 +183,4 @@ def _use(name: str, call: dict[str, Any], result: dict[str, Any]) -> ToolUse:
         raise refused(_PARTS, "must name the same toolId in a call and its result", word)
     arguments = call.get("arguments")
     given = arguments if isinstance(arguments, dict) else {}
-    return ToolUse(id=name, name=tool, arguments=given, result=result["result"])
+    return RunTool(id=name, name=tool, arguments=given, result=result["result"])

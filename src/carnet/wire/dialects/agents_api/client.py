@@ -39,13 +39,13 @@ from carnet.errors import (
     PeerRefused,
     ProviderError,
 )
+from carnet.wire.dialects.agents_api.actions import read_actions
 from carnet.wire.dialects.agents_api.parts import (
     events_of,
     write_data,
     write_file,
     write_text,
 )
-from carnet.wire.dialects.agents_api.pending import read_actions
 from carnet.wire.dialects.refusal import BY_PEER, UNRECOGNISED, unexplained
 from carnet.wire.grammar import json
 from carnet.wire.grammar.retry_after import read_wait
@@ -155,11 +155,11 @@ def read_answer(body: bytes, *, currency: str) -> list[Event]:
 
 
 def read_frame(
-    frame: Mapping[str, Any], *, currency: str, said: int = 0, called: Collection[str] = ()
+    frame: Mapping[str, Any], *, currency: str, spoken: int = 0, called: Collection[str] = ()
 ) -> Iterator[Event]:
     """The events of a terminal frame.
 
-    So many characters of its text were `said` before, and so were the tools that were `called`.
+    So many characters of its text were `spoken` before, and so were the tools that were `called`.
     """
     error = frame.get("error")
     if error is not None:
@@ -173,11 +173,11 @@ def read_frame(
             return
     if not isinstance(result, Mapping):
         raise ProviderError("the answer has neither a result nor an error")
-    yield from _task(result, currency, said, called)
+    yield from _task(result, currency, spoken, called)
 
 
 def _task(
-    task: Mapping[str, Any], currency: str, said: int, called: Collection[str]
+    task: Mapping[str, Any], currency: str, spoken: int, called: Collection[str]
 ) -> Iterator[Event]:
     status = member(task, "status")
     parts = member(status, "message").get("parts")
@@ -186,9 +186,9 @@ def _task(
     events = [*events_of(parts)]
     if asked:
         events = [event for event in events if not _is_envelope(event)]
-    if said == 0 and asked and _text(events) == asked[0].message:
+    if spoken == 0 and asked and _text(events) == asked[0].message:
         events = [event for event in events if type(event) is not Text]  # it stands for the action
-    left = said
+    left = spoken
     for event in events:
         if type(event) is Text:
             text, left = event.text[left:], max(0, left - len(event.text))

@@ -18,9 +18,9 @@ from carnet.core.messages.events import Event
 from carnet.core.messages.interrupt import InterruptRecord, Resolution, StatedResolution
 from carnet.core.people.proof import Proof
 from carnet.errors import CarnetError, OperationUnsupported, RouteNotFound, TaskNotFound
-from carnet.wire.dialects.agents_api.form import Form, read_form
+from carnet.wire.dialects.agents_api.actions import write_action, write_record
+from carnet.wire.dialects.agents_api.form import RunForm, read_form
 from carnet.wire.dialects.agents_api.parts import parts_of, without_index
-from carnet.wire.dialects.agents_api.pending import write_action, write_record
 from carnet.wire.dialects.agents_api.refusals import http_body, row_of, rpc_frame
 from carnet.wire.dialects.agents_api.request import (
     NAME,
@@ -203,7 +203,7 @@ class AgentsApi:
         return Reply(200, [_JSON, _NO_STORE], json.write(page))
 
 
-def _shown(view: TaskView, form: Form) -> dict[str, Any] | None:
+def _shown(view: TaskView, form: RunForm) -> dict[str, Any] | None:
     """The action that is asked for; one that was decided where that is wanted."""
     _, name = action_place(form.action)
     for asked in view.interrupts:

@@ -13,7 +13,7 @@ from carnet.core.call import Call
 Decision = Literal["accepted", "rejected"]
 
 
-class Form(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RunForm(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How one request was written."""
 
     id: str | int | None = None  # of the JSON-RPC request
@@ -30,14 +30,14 @@ class Form(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return kept
 
 
-PLAIN: Final = Form()
+PLAIN: Final = RunForm()
 
 
-def read_form(kept: dict[str, Any] | None) -> Form:
+def read_form(kept: dict[str, Any] | None) -> RunForm:
     """What was kept; as plainly as can be where that is nothing."""
-    return PLAIN if not kept else convert(kept, Form)
+    return PLAIN if not kept else convert(kept, RunForm)
 
 
-def form_of(call: Call) -> Form:
+def form_of(call: Call) -> RunForm:
     """How a call was written."""
     return read_form(call.ask.form)

@@ -29,7 +29,7 @@ from carnet.wire.dialects.agents_api.chat_input import (
     read_params,
     write_input,
 )
-from carnet.wire.dialects.agents_api.form import Decision, Form
+from carnet.wire.dialects.agents_api.form import Decision, RunForm
 from carnet.wire.dialects.agents_api.parts import read_name, refused
 from carnet.wire.dialects.dialect import Arrival, Question, TaskQuestion
 from carnet.wire.grammar import json
@@ -88,7 +88,7 @@ def read_rpc(arrival: Arrival) -> Claim | Question:
         method = ""
     if not isinstance(params, dict):
         params = {}
-    form = Form(id=arrival.request_id)
+    form = RunForm(id=arrival.request_id)
     if method == RESOLVE:
         return read_decision(params, arrival, agent, form)
     if method == SHOW:
@@ -115,24 +115,24 @@ def read_http(arrival: Arrival) -> Claim | Question:
     """What is asked by a path."""
     if arrival.way.name == "show":
         wanted = (arrival.request.query or "") == "include_resolved=true"
-        form = Form(resolved=wanted)
+        form = RunForm(resolved=wanted)
         return action_question(arrival.names["action"], ANY_AGENT, form)
     body = json.read_object(arrival.body)
     if arrival.way.name == "resolve":
         params = {**body, "action_id": arrival.names["action"]}
-        return read_decision(params, arrival, ANY_AGENT, Form())
+        return read_decision(params, arrival, ANY_AGENT, RunForm())
     agent = body.get("agent")
     found = slug(agent) if isinstance(agent, str) and len(agent) <= MOST_ACTION else ""
     if not found:
         raise InvalidRequest("agent", "must be the name of an agent")
-    return chat_claim(read_chat(body), arrival, found, Form(), stream=False)
+    return chat_claim(read_chat(body), arrival, found, RunForm(), stream=False)
 
 
 # ------------------------------------------------------------------ claims
 
 
 def chat_claim(
-    given: ChatInput, arrival: Arrival, agent: str, form: Form, *, stream: bool
+    given: ChatInput, arrival: Arrival, agent: str, form: RunForm, *, stream: bool
 ) -> Claim:
     """The claim that a turn of a chat makes, whether it is asked or was asked before."""
     headers, stamped = arrival.headers, arrival.stamped()
@@ -159,7 +159,7 @@ def chat_claim(
 def read_again(request: bytes, arrival: Arrival, agent: str) -> Claim:
     """The claim that a recorded request made."""
     given = read_input(request)
-    return chat_claim(given, arrival, agent, Form(run=given.run_id), stream=False)
+    return chat_claim(given, arrival, agent, RunForm(run=given.run_id), stream=False)
 
 
 def _session(digest: bytes) -> str:
@@ -167,7 +167,7 @@ def _session(digest: bytes) -> str:
     return "session_" + sha256(b"session\0" + digest).hexdigest()[: 2 * _CONTEXT_BYTES]
 
 
-def read_decision(params: dict[str, Any], arrival: Arrival, agent: str, form: Form) -> Claim:
+def read_decision(params: dict[str, Any], arrival: Arrival, agent: str, form: RunForm) -> Claim:
     """What decides a pending action."""
     task, _ = action_place(params.get("action_id"))
     decision = params.get("decision")
@@ -200,7 +200,7 @@ def _value(payload: object) -> object:
     return payload["value"] if payload.keys() == {"value"} else payload
 
 
-def action_question(action: object, agent: str, form: Form) -> TaskQuestion:
+def action_question(action: object, agent: str, form: RunForm) -> TaskQuestion:
     """The question for one pending action."""
     named = _named(action)
     task, _ = split_action(named) or ("", "")

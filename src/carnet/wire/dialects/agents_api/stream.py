@@ -22,15 +22,15 @@ MOST_FRAME_BYTES: Final = 8 * 1024 * 1024  # its last frame tells all that was s
 class RunReader:
     """Reads one stream."""
 
-    __slots__ = ("_calls", "_currency", "_has_ended", "_said", "_sse", "_told", "fault", "words")
+    __slots__ = ("_calls", "_currency", "_has_ended", "_known", "_spoken", "_sse", "fault", "words")
 
     def __init__(self, *, currency: str) -> None:
         """Amounts are told in `currency`."""
         self._sse = sse.SseReader(max_event_bytes=MOST_FRAME_BYTES)
         self._currency = currency
-        self._said = 0
+        self._spoken = 0
         self._calls: dict[str, _Call] = {}  # of tools, by their ids; run there or to be run here
-        self._told: set[str] = set()  # the ids of those that were run there
+        self._known: set[str] = set()  # the ids of those that were run there
         self._has_ended = False
         self.fault = ""
         self.words: str | None = None
@@ -60,7 +60,9 @@ class RunReader:
             yield from self._delta(member(member(frame, "params"), "delta"))
             return
         self._has_ended = True
-        events = [*read_frame(frame, currency=self._currency, said=self._said, called=self._told)]
+        events = [
+            *read_frame(frame, currency=self._currency, spoken=self._spoken, called=self._known)
+        ]
         for_us = {event.id for event in events if type(event) is ToolCall}
         yield from [call for call in self._own_calls() if call.id not in for_us]
         yield from events
@@ -68,7 +70,7 @@ class RunReader:
     def _own_calls(self) -> list[ToolCall]:
         """The tools that were run there, as far as it has told of them."""
         found = [call.event() for call in self._calls.values()]
-        self._told |= self._calls.keys()
+        self._known |= self._calls.keys()
         self._calls.clear()
         return found
 
@@ -77,7 +79,7 @@ class RunReader:
         if not isinstance(content, str):
             return
         if kind == "content":
-            self._said += len(content)
+            self._spoken += len(content)
             if self._calls:  # it goes on, so they were for itself
                 yield from self._own_calls()
             if content:
@@ -86,7 +88,7 @@ class RunReader:
         name = delta.get("toolCallId")
         if not isinstance(name, str) or not 0 < len(name) <= MOST_NAME:
             return
-        if kind == "tool_name" and len(self._told) + len(self._calls) < MOST_CALLS:
+        if kind == "tool_name" and len(self._known) + len(self._calls) < MOST_CALLS:
             self._calls[name] = _Call(name, content, read_count(delta.get("toolCallIndex")))
         elif kind == "tool_argument" and name in self._calls:
             self._calls[name].arguments += content

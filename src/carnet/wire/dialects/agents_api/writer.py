@@ -23,10 +23,10 @@ from carnet.core.messages.events import (
 )
 from carnet.core.money.amount import format_amount
 from carnet.errors import Internal
+from carnet.wire.dialects.agents_api.actions import write_envelopes
 from carnet.wire.dialects.agents_api.form import form_of
 from carnet.wire.dialects.agents_api.outcome import outcome_of
 from carnet.wire.dialects.agents_api.parts import parts_of, write_data, write_text
-from carnet.wire.dialects.agents_api.pending import write_envelopes
 from carnet.wire.dialects.agents_api.refusals import http_body, row_of, rpc_frame
 from carnet.wire.dialects.dialect import Fields, GatewayFacts, Reply
 from carnet.wire.dialects.policy import addressed
@@ -45,7 +45,7 @@ STREAMED: Final = (
 class RunWriter:
     """Writes the answer to one turn."""
 
-    __slots__ = ("_call", "_form", "_gateway", "_is_rpc", "_said", "_task")
+    __slots__ = ("_call", "_events", "_form", "_gateway", "_is_rpc", "_task")
 
     def __init__(self, call: Call, gateway: GatewayFacts, *, rpc: bool) -> None:
         """`rpc` says which of the two forms an answer has."""
@@ -56,7 +56,7 @@ class RunWriter:
         self._form = form_of(call)
         self._gateway = gateway
         self._is_rpc = rpc
-        self._said: list[Event] = []  # by a stream, for its last frame
+        self._events: list[Event] = []  # by a stream, for its last frame
 
     @property
     def _run(self) -> str:
@@ -140,8 +140,8 @@ class RunWriter:
             asked = addressed(end, self._call.agent, self._gateway.domain)
             created = self._call.record.created
             envelopes = write_envelopes(asked, self._task, created=created)
-            said = joined_text(events) or asked.interrupts[0].message
-            parts = [write_text(said), *parts[1:], *map(write_data, envelopes)]
+            words = joined_text(events) or asked.interrupts[0].message
+            parts = [write_text(words), *parts[1:], *map(write_data, envelopes)]
         return parts
 
     def _facts(self, events: Sequence[Event]) -> dict[str, Any]:
@@ -185,9 +185,9 @@ class RunWriter:
 
     def waiting(self, waiting: Waiting, usage: Usage | None, partial: str, /) -> Reply:
         """A run that waits: an answer, with what it waits for beside what was said so far."""
-        said: tuple[Event, ...] = (Text(partial),) if partial else ()
+        content: tuple[Event, ...] = (Text(partial),) if partial else ()
         used: tuple[Event, ...] = () if usage is None else (usage,)
-        body = self.whole((*said, *used, waiting))
+        body = self.whole((*content, *used, waiting))
         return Reply(200, self.headers(stream=False), body)
 
     # -------------------------------------------------------------- streams
@@ -199,16 +199,16 @@ class RunWriter:
             if is_terminal(event):
                 frames.append(sse.write_event(json.write(self._terminal(event))))
                 continue
-            self._said.append(event)
-            told = deltas_of(event) if self._form.deltas else []
-            frames += [sse.write_event(json.write(self._delta(each))) for each in told]
+            self._events.append(event)
+            deltas = deltas_of(event) if self._form.deltas else []
+            frames += [sse.write_event(json.write(self._delta(each))) for each in deltas]
         return b"".join(frames)
 
     def _terminal(self, end: Event) -> dict[str, Any]:
         if isinstance(end, Failed):
-            used = next((event for event in self._said if type(event) is Usage), None)
+            used = next((event for event in self._events if type(event) is Usage), None)
             return self._failure(end, used)
-        return self._answer((*self._said, end))
+        return self._answer((*self._events, end))
 
     def _delta(self, delta: dict[str, Any]) -> dict[str, Any]:
         params = {"id": self._run, "delta": delta}
