@@ -179,3 +179,21 @@ def test_what_the_dialect_has_no_word_for_is_refused_before_it_leaves(
     reply = ask(gateway, "instructs", text="go")
     assert reply.status >= 400
     assert host.requests == []
+
+
+def test_the_command_line_calls_an_agent_there_by_its_url(
+    gateway: Organisation, host: Seen
+) -> None:
+    words = ("--dialect", "agents_api", "--as", TOKEN)
+    url = f"{host.url}/agents-api/v1/agent/parrot"
+    done = gateway.carnet("call", url, "good day", *words)
+    assert done.stdout == "parrot: good day\n"
+    done = gateway.carnet("call", host.url, "good day", *words, "--model", "parrot", "--stream")
+    assert done.stdout == "parrot: good day\n"
+    asked = gateway.carnet("call", url, "good day", *words, "--dry-run").stdout
+    assert '"message/send"' in asked
+    assert TOKEN not in asked
+    assert "--model NAME" in gateway.try_carnet("call", host.url, "hi", *words).stderr
+    waits = gateway.try_carnet("call", f"{host.url}/agents-api/v1/agent/acts", "hi", *words)
+    assert waits.returncode == 1
+    assert "Publish the post" in waits.stderr

@@ -12,6 +12,7 @@ Law 5. Every call leaves one record (`OutboundCall`), however it ends. What it r
        never owed beyond what it may (A33).
 """
 
+import asyncio
 from contextlib import suppress
 from typing import Final
 
@@ -19,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from carnet.core.call import Ask, Call
-from carnet.core.messages.events import Failed, Usage, Waiting
+from carnet.core.messages.events import PIECE_BYTES, Failed, Usage, Waiting
 from carnet.core.messages.interrupt import Answered, paid
 from carnet.core.messages.output import Output, Sink
 from carnet.core.people.identity import CHAT, Secret
@@ -159,20 +160,7 @@ class AgentsApiPeer:
         outbound = self._signed(outbound, call)
         calling.is_sent = True
         async with self._http.send(outbound) as answer:
-            return await self._read(answer, sink, stream=stream)
-
-    async def _read(self, answer: HttpAnswer, sink: Sink, *, stream: bool) -> Ending:
-        if not 200 <= answer.status < 300:  # noqa: PLR2004  the class of success
-            raise wire.read_refusal(
-                answer.status,
-                await read_some(answer),
-                retry_after=answer.header("retry-after"),
-                date=answer.header("date"),
-            )
-        if is_stream(answer, wanted=stream):
-            reader = RunReader(currency=self._currency)
-            return await read_stream(answer, reader, _failure, sink)
-        return await tell(wire.read_answer(await answer.read(), currency=self._currency), sink)
+            return await read_run(answer, sink, currency=self._currency, stream=stream)
 
     def _signed(self, outbound: Outbound, call: Call) -> Outbound:
         """The same with the travel document, where a peer knows us by our key."""
@@ -199,6 +187,25 @@ class AgentsApiPeer:
         if call.resolved:
             most += paid(call.resolved)
         return replace(usage, cost=None if usage.cost is None else min(usage.cost, most))
+
+
+async def read_run(answer: HttpAnswer, sink: Sink, *, currency: str, stream: bool) -> Ending:
+    """Read an answer into a Sink; anything but its end raises. `stream` is what was asked for."""
+    if not 200 <= answer.status < 300:  # noqa: PLR2004  the class of success
+        raise wire.read_refusal(
+            answer.status,
+            await read_some(answer),
+            retry_after=answer.header("retry-after"),
+            date=answer.header("date"),
+        )
+    if is_stream(answer, wanted=stream):
+        return await read_stream(answer, RunReader(currency=currency), _failure, sink)
+    body = await answer.read()
+    if body[PIECE_BYTES:]:  # a long one is parsed beside the loop
+        events = await asyncio.to_thread(wire.read_answer, body, currency=currency)
+    else:
+        events = wire.read_answer(body, currency=currency)
+    return await tell(events, sink)
 
 
 def _failure(failed: Failed, fault: str) -> CarnetError:
