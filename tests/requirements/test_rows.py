@@ -17,6 +17,7 @@ from tests.architecture.tree import PACKAGE, ROOT, name_of, parsed
 from tests.requirements import faults, security
 from tests.requirements.designs import (
     agents_api,
+    agents_api_body,
     dialogue,
     engine,
     engine_client,
@@ -38,7 +39,7 @@ from tests.requirements.rows import Row
 
 TABLES = {
     "tangle": tangle.ROWS,
-    "agents-api": agents_api.ROWS,
+    "agents-api": (*agents_api.ROWS, *agents_api_body.ROWS),
     "mentionable": mentionable.ROWS,
     "samvad": samvad.ROWS,
     "travel": travel.ROWS,

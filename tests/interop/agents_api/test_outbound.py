@@ -80,7 +80,7 @@ def test_an_agent_there_is_asked_by_a_message_and_told_who_calls(
     }
 
 
-def test_the_agent_that_calls_is_named_and_what_a_caller_says_of_itself_is_not_passed_on(
+def test_the_agent_that_calls_is_named_and_not_what_a_caller_says_of_itself(
     gateway: Organisation, host: Seen
 ) -> None:
     host.requests.clear()

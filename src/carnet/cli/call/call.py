@@ -70,9 +70,9 @@ def call(
     """Call an agent.
 
     ADDRESS is the name of an agent here, @name@domain or agent://domain for one of a peer, or with
-    --dialect the URL of an OpenAI-compatible endpoint, or of a SAMVAD, A2A or agents-api agent. TEXT
-    is what to say; - reads it from standard input. A skill is asked for by name: skill=NAME, and what goes
-    into it as name=value (text) or name:=value (JSON).
+    --dialect the URL of an OpenAI-compatible endpoint, or of a SAMVAD, A2A or agents-api agent.
+    TEXT is what to say; - reads it from standard input. A skill is asked for by name: skill=NAME,
+    and what goes into it as name=value (text) or name:=value (JSON).
 
     The call goes through our gateway; one to a URL goes there from here. With --direct a call to a
     peer goes from here too, without a record at our gateway: agent:// signed with the key of our
