@@ -17,7 +17,6 @@ from tests.architecture.tree import PACKAGE, ROOT, name_of, parsed
 from tests.requirements import faults, security
 from tests.requirements.designs import (
     agents_api,
-    agents_api_body,
     dialogue,
     engine,
     engine_client,
@@ -34,6 +33,7 @@ from tests.requirements.designs.a2a import data as a2a_data
 from tests.requirements.designs.a2a import operations as a2a_operations
 from tests.requirements.designs.a2a import security as a2a_security
 from tests.requirements.designs.a2a import updates as a2a_updates
+from tests.requirements.designs.bodies import agents_api as agents_api_body
 from tests.requirements.markers import grown, left_out, odd_tests
 from tests.requirements.rows import Row
 

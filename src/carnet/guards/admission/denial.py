@@ -23,7 +23,7 @@ from carnet.errors import (
 from carnet.ports.calls.turns import TASKS, Denied, Quota
 
 
-class Entered(Protocol):
+class DeniedCall(Protocol):
     """What is known of the call."""
 
     @property
@@ -35,7 +35,7 @@ class Entered(Protocol):
         """What it counts in."""
 
 
-def refusal(denied: Denied, entry: Entered, most_run_calls: int) -> CarnetError:
+def refusal(denied: Denied, entry: DeniedCall, most_run_calls: int) -> CarnetError:
     """The error that a refused transaction stands for."""
     granted, payer = entry.admitted.delegation, entry.admitted.payer
     refusals: dict[str, CarnetError] = {
@@ -56,7 +56,7 @@ def refusal(denied: Denied, entry: Entered, most_run_calls: int) -> CarnetError:
     return refusals[denied.reason]
 
 
-def _amounts(denied: Denied, entry: Entered) -> dict[str, str]:
+def _amounts(denied: Denied, entry: DeniedCall) -> dict[str, str]:
     """What is needed; and what its payer has left, unless somebody else is told."""
     needed = denied.needed or entry.admitted.reserve  # by an answer, or by the call
     facts = {"needed": format_amount(needed)} if needed else {}

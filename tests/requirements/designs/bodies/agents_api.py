@@ -13,8 +13,8 @@ _OUT = _AT + "test_outbound.py::"
 _TWO = _AT + "test_two_carnets.py::"
 
 _LOOP = (
-    "the loop of an agent is its runtime's own; budgets that count its turns and tools come with "
-    "the budgets of runs, and are no part of a request"
+    "The loop of an agent is its runtime's own; budgets that count its turns and tools come with "
+    "the budgets of runs, and are no part of a request."
 )
 
 ROWS = (
@@ -196,8 +196,9 @@ ROWS = (
         "Without the ability that answers, a chat is 500 agents_frontend_chat_ability_unavailable.",
         "agents-api 1.9(a)",
         divergence=Divergence(
-            "there is no registry of abilities that could lack it: the dialect is always served, "
-            "and an agent that there is not is agents_chat_no_handler"
+            "R35",
+            "There is no registry of abilities that could lack it: the dialect is always "
+            "served, and an agent that there is not is agents_chat_no_handler.",
         ),
     ),
     Row(
@@ -211,8 +212,9 @@ ROWS = (
         "Runs are asked for, cancelled, queued to and listed by abilities of their own.",
         "agents-api 1.9(c)",
         divergence=Divergence(
-            "abilities are WordPress's own registry. Runs are shown and cancelled at /runs, in "
-            "whichever dialect they were asked"
+            "R35",
+            "Abilities are WordPress's own registry. Runs are shown and cancelled at /runs, "
+            "in whichever dialect they were asked.",
         ),
     ),
     Row(
@@ -221,8 +223,9 @@ ROWS = (
         "acknowledged.",
         "agents-api 1.9(d)",
         divergence=Divergence(
-            "what is told of tasks goes out as the house's webhooks, signed as Standard Webhooks; "
-            "hooks take sha256= from those who send so"
+            "R35",
+            "What is told of tasks goes out as the house's webhooks, signed as Standard "
+            "Webhooks; hooks take sha256= from those who send so.",
         ),
     ),
     Row(
@@ -250,8 +253,9 @@ ROWS = (
         "The same id of another owner is agents_chat_run_owner_forbidden.",
         "agents-api 1.10",
         divergence=Divergence(
-            "a caller would learn which ids others use, and could use up theirs: an id is the "
-            "caller's own, and somebody else's is like one that nobody has used"
+            "R20",
+            "A caller would learn which ids others use, and could use up theirs: an id is "
+            "the caller's own, and somebody else's is like one that nobody has used.",
         ),
     ),
     Row(
@@ -312,7 +316,10 @@ ROWS = (
         "agents-api:action:stores",
         "Without a store or a resolver of the host, an action is _no_store or _no_resolver.",
         "agents-api 1.8, W47",
-        divergence=Divergence("the store of runs is the store of actions: there is always one"),
+        divergence=Divergence(
+            "R35",
+            "The store of runs is the store of actions: there is always one.",
+        ),
     ),
     Row(
         "agents-api:action:get",
@@ -328,7 +335,8 @@ ROWS = (
         "Actions are decided by administrators by default.",
         "agents-api 1.8",
         divergence=Divergence(
-            "who asked decides by this dialect; others decide in the inbox, as they may there"
+            "R35",
+            "Who asked decides by this dialect; others decide in the inbox, as they may there.",
         ),
     ),
     Row(
@@ -336,26 +344,30 @@ ROWS = (
         "A decision may be remembered for the same tool.",
         "agents-api 1.8",
         divergence=Divergence(
-            "a rule for the future is made in the inbox, where the person sees what it covers"
+            "R35",
+            "A rule for the future is made in the inbox, where the person sees what it covers.",
         ),
     ),
     Row(
         "agents-api:loop:tool-budget",
         "A budget of calls of tools ends a run after so many, with one event.",
         "agents-api 1.7, W40, W41",
-        divergence=Divergence(_LOOP),
+        divergence=Divergence("R35", _LOOP),
     ),
     Row(
         "agents-api:loop:turns",
         "A run has one turn by default.",
         "agents-api 1.7, W43",
-        divergence=Divergence(_LOOP),
+        divergence=Divergence("R35", _LOOP),
     ),
     Row(
         "agents-api:loop:subagents",
         "The names of subagents are slugs, blank ones dropped; what is no list is an error.",
         "agents-api W55",
-        divergence=Divergence("agents are sections of the configuration, whose names are checked"),
+        divergence=Divergence(
+            "R35",
+            "Agents are sections of the configuration, whose names are checked.",
+        ),
     ),
     Row(
         "agents-api:outbound:call",
@@ -386,7 +398,7 @@ ROWS = (
         "agents-api:outbound:context",
         "A call out tells the acting agent, its user, our URL, the depth and the root; a caller "
         "overrides none of them, nor the token.",
-        "agents-api 1.11, R34",
+        "agents-api 1.11",
         (
             _OUT + "test_an_agent_there_is_asked_by_a_message_and_told_who_calls",
             _OUT + "test_the_agent_that_calls_is_named_and_not_what_a_caller_says_of_itself",
