@@ -294,7 +294,7 @@ def test_a_wrong_type_names_key_expectation_and_origin(tmp_path: Path) -> None:
         ("[retention]\nevery = 3600\n", "not text"),
         ('[peers."globex.example"]\n', "url: is needed"),
         ('[peers.globex]\nurl = "http://x"\n', "no peer's domain"),
-        ('[peers."g.example"]\nurl = "http://x"\ndialect = "agents_api"\n', "later release"),
+        ('[peers."g.example"]\nurl = "http://x"\ndialect = "engine_chat"\n', "later release"),
         (
             '[peers."g.example"]\nurl = "http://x"\nsignature_form = "x"\n',
             "auto, samvad, rfc9421, carnet",

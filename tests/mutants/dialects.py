@@ -105,6 +105,51 @@ TANGLE = (
     ),
 )
 
+AGENTS_API_BODY = (
+    Mutant(
+        "agents-api:run:claimed",
+        "stores/turn/claim_rules.py",
+        "claim.exactly_once and claim.resolution is None",
+        "False",
+    ),
+    Mutant(
+        "agents-api:run:session",
+        "guards/admission/tasks.py",
+        "found.context != context",
+        "found.context == context",
+    ),
+    Mutant(
+        "agents-api:action:decision",
+        "wire/dialects/agents_api/request.py",
+        'decision not in ("accepted", "rejected")',
+        'decision not in ("accepted", "rejected", "approved")',
+    ),
+    Mutant(
+        "agents-api:body:stripped",
+        "wire/dialects/agents_api/chat_input.py",
+        "if name not in STRIPPED",
+        "if True",
+    ),
+    Mutant(
+        "agents-api:body:tools",
+        "wire/dialects/agents_api/chat_input.py",
+        "if calls.keys() != results.keys():",
+        "if False:",
+    ),
+    Mutant(
+        "agents-api:action:envelope",
+        "wire/dialects/agents_api/outcome.py",
+        '"completed": status == COMPLETED,',
+        '"completed": True,',
+    ),
+    Mutant(
+        "agents-api:outbound:context",
+        "wire/stamps/caller_context.py",
+        'toward="agents_api",',
+        'toward="nobody",',
+    ),
+)
+
 AGENTS_API = (
     Mutant(
         "agents-api:headers:fail-closed",

@@ -2,13 +2,13 @@
 
 from tests.mutants.attacks import FAULTS, RESOURCES, SECURITY, SIGNATURES
 from tests.mutants.cards import A2A
-from tests.mutants.dialects import AGENTS_API, ENGINE, SAMVAD, TANGLE, TRAVEL
+from tests.mutants.dialects import AGENTS_API, AGENTS_API_BODY, ENGINE, SAMVAD, TANGLE, TRAVEL
 from tests.mutants.dialogues import DIALOGUE
 from tests.mutants.people import MEMORY, PEOPLE
 
 TABLES = {
     "tangle": TANGLE,
-    "agents-api": AGENTS_API,
+    "agents-api": (*AGENTS_API, *AGENTS_API_BODY),
     "samvad": SAMVAD,
     "travel": TRAVEL,
     "engine": ENGINE,

@@ -34,12 +34,13 @@ from tests.requirements.designs.a2a import extensions as a2a_extensions
 from tests.requirements.designs.a2a import operations as a2a_operations
 from tests.requirements.designs.a2a import security as a2a_security
 from tests.requirements.designs.a2a import updates as a2a_updates
+from tests.requirements.designs.bodies import agents_api as agents_api_body
 from tests.requirements.markers import grown, left_out, odd_tests
 from tests.requirements.rows import Row
 
 TABLES = {
     "tangle": tangle.ROWS,
-    "agents-api": agents_api.ROWS,
+    "agents-api": (*agents_api.ROWS, *agents_api_body.ROWS),
     "mentionable": mentionable.ROWS,
     "samvad": samvad.ROWS,
     "travel": travel.ROWS,

@@ -53,6 +53,7 @@ NEEDS: Final[Kinds] = {
     "tangle": ("url",),
     "samvad": ("url",),
     "a2a": ("url",),
+    "agents_api": ("url",),
     "engine": (),
     "conversation": (),
     "orchestrator": (),

@@ -12,9 +12,10 @@ DIALECTS = (
     "tangle",
     "samvad",
     "a2a",
+    "agents_api",
 )  # what peers may be listed with, by the rows of `wire.dialects`
 MOST_DAYS = 36_500
-LATER_DIALECTS = ("engine_chat", "agents_api", "openai")
+LATER_DIALECTS = ("engine_chat", "openai")
 
 SignatureForm = Literal["auto", "samvad", "rfc9421", "carnet"]
 FORM_HELP = "samvad: how calls to it are signed; auto finds out by what it publishes and remembers."

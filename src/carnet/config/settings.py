@@ -32,7 +32,10 @@ from carnet.core.call import Price
 
 MOST_DEPTH = 1000  # beyond it a limit is a mistake, not a limit
 MIN_LEASE = 2  # seconds: it is renewed each third of it, and looked at each second
-KINDS = ("python", "openai", "tangle", "samvad", "a2a", "engine", "conversation", "orchestrator")
+KINDS = (
+    *("python", "openai", "tangle", "samvad", "a2a", "agents_api", "engine"),
+    *("conversation", "orchestrator"),
+)
 # Members that say how a model answers, and nothing of where, by whom or on whose account.
 DEFAULT_MEMBERS = (
     *("frequency_penalty", "function_call", "functions", "logit_bias", "logprobs"),
@@ -155,7 +158,8 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     url: Annotated[
         str | None,
         read.url(),
-        "Where it is; for samvad what stands before /agent/message, for a2a its card or its base.",
+        "Where it is; for samvad what stands before /agent/message, for a2a its card or its base, "
+        "for agents_api what stands before /agents-api/v1.",
     ] = None
     model: Annotated[
         str | None,
@@ -168,7 +172,8 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     token: Annotated[
         SecretRef | None,
         read.secret(),
-        "tangle, a2a: how we authenticate to it; samvad: the token beside our signature.",
+        "tangle, a2a, agents_api: how we authenticate to it; samvad: the token beside our "
+        "signature.",
     ] = None
     skill: Annotated[
         str | None,

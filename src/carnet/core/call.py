@@ -36,6 +36,7 @@ from carnet.core.people.proof import Document, Proof, Spending
 
 FORWARD_USER: Final = "forward-user"  # the person behind the run pays for the calls it makes
 AGENT_OWNED: Final = "agent-owned"  # the agent itself does
+ANY_AGENT: Final = "*"  # whose task is meant, where that is not said: no agent has that name
 WAITS: Final = "waits/"  # what the names of quotas begin with that count turns that wait
 
 Free = Literal["all", "own"]  # nothing can cost; or it has no price itself, and may call others
@@ -118,6 +119,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     context: Context | None = None  # who claims to call, beside what is proved
     resolution: StatedResolution | None = None  # what its turn waits for
     budget: Spending | None = None  # the most that its sender says it is willing to spend
+    exactly_once: bool = False  # a repeat of it is refused, and not answered from the record
 
 
 class Agent(Protocol):

@@ -29,7 +29,7 @@
     │   ├── turns            IdempotencyMismatch  InProgress  DefinitionChanged  Cancelled
     │   │                    InterruptExpired  PolicyStateInvalid  Declined
     │   │                    AnsweredOtherwise  AnswerForbidden  PersonExists  Deleted
-    │   │                    TurnElsewhere
+    │   │                    TurnElsewhere  RunAlreadyStarted  RunOwnerForbidden
     │   ├── tasks            TaskNotCancelable  OperationUnsupported  TaskRejected
     │   ├── memory           MemoryChanged  MemoryFull
     │   ├── waits            InputRequired  ApprovalRequired  ConsentRequired

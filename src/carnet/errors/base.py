@@ -67,6 +67,7 @@ class CarnetError(Exception):
         self.facts = facts
         self.run: str | None = None  # of the request that met it, if it named one
         self.request_id: str | int | None = None  # by which its dialect tells answers apart
+        self.in_stream = False  # whoever asked reads a stream, also where it is refused
         super().__init__(detail)
 
     @property

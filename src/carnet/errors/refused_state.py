@@ -10,6 +10,23 @@ class IdempotencyMismatch(Refused, code="idempotency_mismatch", status=422):
     hint = "Repeat the exact request, or use a new turn id."
 
 
+class RunAlreadyStarted(Refused, code="run_already_started", status=409):
+    """The run id was used before, and this dialect runs every id at most once.
+
+    What came of it is not told again: who has lost the answer asks for the run by its id.
+    """
+
+    template = "The run_id has already been claimed for execution."
+    hint = "Send it with a new run id, or none; 'carnet run show' tells what became of the first."
+
+
+class RunOwnerForbidden(Refused, code="run_owner_forbidden", status=403):
+    """The run id was used before in another session."""
+
+    template = "The run_id was claimed in another session."
+    hint = "Send it with a new run id, or none."
+
+
 class InProgress(Refused, code="in_progress", status=409, retryable=True):
     """The same turn is running and will outlast this caller's deadline."""
 

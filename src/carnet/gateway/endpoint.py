@@ -320,16 +320,15 @@ class DialectEndpoint:
             claim = structs.replace(claim, correlation=arrival.correlation)
         if self._dialect.is_signed:
             return with_stamps(claim, arrival)
-        return (
-            with_proof(claim, arrival)
-            if arrival.way.kind == "call"
-            else with_resolution(with_key(claim, arrival), arrival)
-        )
+        if arrival.way.kind == "call":
+            return with_proof(claim, arrival)
+        return with_resolution(with_key(claim, arrival), arrival)
 
 
 def with_key(claim: Claim, arrival: Arrival) -> Claim:
-    """The claim with the key that names its repeats, if it has one."""
-    return structs.replace(claim, key=read_key(arrival.headers))
+    """The claim with the key that names its repeats, unless it is claimed by a name of its own."""
+    is_named = claim.exactly_once and claim.key is not None
+    return claim if is_named else structs.replace(claim, key=read_key(arrival.headers))
 
 
 def with_resolution(claim: Claim, arrival: Arrival) -> Claim:

@@ -248,8 +248,10 @@ def written(**changed: Any) -> str:
     return travel.write_receipt(receipt, sign=lambda message: ed25519.sign(seed, message))
 
 
-def reading(*events: Event, error: CarnetError | None = None) -> Callable[[Sink], Awaitable[Done]]:
-    async def read(sink: Sink) -> Done:
+def reading(
+    *events: Event, error: CarnetError | None = None
+) -> Callable[[Sink], Awaitable[Done | Waiting]]:
+    async def read(sink: Sink) -> Done | Waiting:
         if error is None:
             return await tell(events, sink)
         await tell((*events, Done()), sink)

@@ -4,7 +4,7 @@ import pytest
 
 from carnet.errors import RouteNotFound
 from carnet.http.refusal import Refusing
-from carnet.wire.dialects import DIALECTS, a2a, by_peer, openai, samvad
+from carnet.wire.dialects import DIALECTS, a2a, agents_api, by_peer, openai, samvad
 from carnet.wire.dialects.dialect import (
     AgentList,
     AgentView,
@@ -50,6 +50,9 @@ def test_what_a_dialect_has_no_words_for_is_not_found() -> None:
         (b"/agents/echo/agent/task/1", "samvad"),
         (b"/.well-known/agent.json", "samvad"),
         (b"/agents/echo/.well-known/agent.json", "samvad"),
+        (b"/agents-api/v1/agent/echo", "agents_api"),
+        (b"/agents-api/v1/chat", "agents_api_http"),
+        (b"/agents-api/no/such/path", "agents_api_http"),
         (b"/.well-known/agent.json/x", "openai"),
         (b"/agentless", "openai"),
         (b"/v1/chat/completions", "openai"),
@@ -65,5 +68,6 @@ def test_peers_are_listed_by_the_name_of_what_they_read() -> None:
         "tangle": openai.DIALECT,
         "samvad": samvad.DIALECT,
         "a2a": a2a.DIALECT,
+        "agents_api": agents_api.DIALECT,
     }
     assert by_peer([samvad.DIALECT]) == {"samvad": samvad.DIALECT}

@@ -36,6 +36,7 @@ from carnet.ports.memory.memory import Memories
 from carnet.ports.memory.past import TurnPast
 from carnet.ports.trust.people import People
 from carnet.ports.trust.schemas import Schemas
+from carnet.runtime.agents.agents_api_peer import AgentsApiEndpoint
 from carnet.runtime.agents.engine import Belongings, EngineAgent
 from carnet.runtime.agents.http_engine import EngineAddress, HttpEngine, OpenStreams
 from carnet.runtime.agents.orchestrator import Orchestration
@@ -55,6 +56,7 @@ from carnet.runtime.tools.memory import MemoryOfCalls
 from carnet.runtime.visit.fan_out.questions import SurfacedQuestions
 from carnet.runtime.visit.loop_visit import CallsOut
 from carnet.runtime.visit.means import VisitMeans
+from carnet.wire.dialects.agents_api.client import path_of
 from carnet.wire.dialects.openai import COMPLETIONS, MODEL
 from carnet.wire.dialects.openai.members import Passing
 
@@ -262,6 +264,19 @@ def _a2a(parts: Parts, name: str, agent: AgentSettings) -> Built:
     )
 
 
+def _agents_api(parts: Parts, name: str, agent: AgentSettings) -> Built:
+    url = (agent.url or "").rstrip("/")
+    endpoint = AgentsApiEndpoint(
+        url=url + path_of(agent.model or name),
+        token=parts.secret(agent.token or agent.api_key, f"{name}.token"),
+        bounds=bounds_of(agent.timeout),
+        peer=_peer_at(parts.settings, url),
+    )
+    most_cost = agent.max_cost or 0  # the dialect has no word for a price
+    peer = parts.elsewhere.agents_api(endpoint, most_cost=most_cost, stamping=_stamping(agent))
+    return Built(agent=peer, endpoint=url, skills=(), most_cost=most_cost)
+
+
 def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
     """The loop of the `[engine]` section: in this process, or where `carnet engine` listens."""
     settings, client = parts.settings, parts.elsewhere.client
@@ -310,6 +325,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "tangle": Kind(build=_tangle, needs=NEEDS["tangle"], is_remote=True),
     "samvad": Kind(build=_samvad, needs=NEEDS["samvad"], is_remote=True),
     "a2a": Kind(build=_a2a, needs=NEEDS["a2a"], is_remote=True),
+    "agents_api": Kind(build=_agents_api, needs=NEEDS["agents_api"], is_remote=True),
     "engine": Kind(build=_engine, needs=NEEDS["engine"]),
     "conversation": Kind(build=_conversation, needs=NEEDS["conversation"]),
     "orchestrator": Kind(build=_orchestrator, needs=NEEDS["orchestrator"]),

@@ -16,6 +16,7 @@ from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Bounds, HttpClient
 from carnet.runtime.agents.a2a_peer import DIALECT, A2aPeer
+from carnet.runtime.agents.agents_api_peer import AgentsApiEndpoint, AgentsApiPeer
 from carnet.runtime.agents.remote import Remote, RemoteEndpoint, SignedLink, Skilled
 from carnet.runtime.agents.samvad_peer import SamvadPeer
 from carnet.runtime.egress.addresses import Allowed, read_destination
@@ -29,6 +30,7 @@ from carnet.runtime.peers.signing import Stamping
 from carnet.runtime.receipts.verification import Verifying
 from carnet.stores.open import Store
 from carnet.wire.dialects import DIALECTS, by_peer
+from carnet.wire.dialects.agents_api.client import path_of
 from carnet.wire.dialects.dialect import Dialect
 from carnet.wire.dialects.outbound import Codec
 from carnet.wire.stamps import STAMPS
@@ -46,6 +48,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
     cards: A2aCards  # those of A2A agents
     allows: Callable[[str], bool] = lambda _: False  # whether the operator lists where a URL leads
     stamps: Stamps = STAMPS  # those that are written
+    public_url: str = ""  # ours, for those who are told who calls
 
     def tangle(
         self,
@@ -130,6 +133,21 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
             domain=self.client.signing.domain,
         )
 
+    def agents_api(
+        self, endpoint: AgentsApiEndpoint, *, most_cost: int, stamping: Stamping
+    ) -> AgentsApiPeer:
+        """An agent that has runs and pending actions, and is told who calls."""
+        domain = self.client.signing.domain
+        return AgentsApiPeer(
+            self.client.http,
+            endpoint,
+            most_cost=most_cost,
+            currency=self.currency,
+            stamping=replace(stamping, stamps=self.stamps, host=self.public_url, domain=domain),
+            signing=None if endpoint.peer is None else self.client.signing,
+            domain=domain,
+        )
+
     def of_peer(self, peer: Peer, local: str, seconds: float) -> Agent:
         """The bare agent of a peer.
 
@@ -201,6 +219,19 @@ class _Ways(Struct, frozen=True, eq=False):
         )
         return self.elsewhere.a2a(endpoint, most_cost=peer.most_cost, stamping=self._stamping())
 
+    def by_run(self) -> Agent:
+        """One request for a run, and one for each decision."""
+        peer = self.peer
+        endpoint = AgentsApiEndpoint(
+            url=peer.url.rstrip("/") + path_of(self.local),
+            token=peer.token,
+            bounds=bounds_of(self.seconds),
+            peer=peer.domain,
+        )
+        return self.elsewhere.agents_api(
+            endpoint, most_cost=peer.most_cost, stamping=self._stamping()
+        )
+
     def _stamping(self) -> Stamping:
         return Stamping(takes_credential=self.peer.may_forward, log_names=self.peer.log_names)
 
@@ -240,6 +271,7 @@ def build_elsewhere(
         cards=A2aCards(http, clock, store.pinned.of),
         allows=partial(_lists, Allowed(settings.egress.allow)),
         stamps=stamps,
+        public_url=settings.gateway.public_url.rstrip("/"),
     )
 
 

@@ -31,7 +31,7 @@ CUT_SHORT = "length", "content_filter"  # ends that the text alone does not show
 @click.option("--as", "token", metavar="TOKEN", help="The token to call with, or @FILE.")
 @click.option(
     "--dialect",
-    type=click.Choice(["openai", "samvad", "a2a"]),
+    type=click.Choice(["openai", "samvad", "a2a", "agents_api"]),
     help="What an http(s) ADDRESS speaks.",
 )
 @click.option("--model", metavar="NAME", help="The model to ask for at an http(s) ADDRESS.")
@@ -70,9 +70,9 @@ def call(
     """Call an agent.
 
     ADDRESS is the name of an agent here, @name@domain or agent://domain for one of a peer, or with
-    --dialect the URL of an OpenAI-compatible endpoint, or of a SAMVAD or A2A agent. TEXT is what to
-    say; - reads it from standard input. A skill is asked for by name: skill=NAME, and what goes
-    into it as name=value (text) or name:=value (JSON).
+    --dialect the URL of an OpenAI-compatible endpoint, or of a SAMVAD, A2A or agents-api agent.
+    TEXT is what to say; - reads it from standard input. A skill is asked for by name: skill=NAME,
+    and what goes into it as name=value (text) or name:=value (JSON).
 
     The call goes through our gateway; one to a URL goes there from here. With --direct a call to a
     peer goes from here too, without a record at our gateway: agent:// signed with the key of our
@@ -118,7 +118,7 @@ async def _call(invocation: Invocation, asked: "CallOptions") -> int:
     from carnet.cli.reach.request import compose, describe
     from carnet.errors import ProviderTimeout, Unreachable
 
-    if asked.is_signed or asked.is_a2a:
+    if asked.is_signed or asked.is_a2a or asked.is_agents_api:
         return await _call_there(invocation, asked)
     async with open_http() as http, compose(invocation, asked, http) as (request, is_new):
         if asked.dry_run:
@@ -140,12 +140,14 @@ async def _call_there(invocation: Invocation, asked: "CallOptions") -> int:
     """Call an agent elsewhere by its card, from here."""
     from carnet.cli.call.a2a import call_a2a
     from carnet.cli.call.signed import call_signed
+    from carnet.cli.reach.agents_api import call_agents_api
     from carnet.cli.reach.gateway import open_http, unreadable
     from carnet.errors import PeerAgentNotFound, PeerUnreachable, ProviderTimeout
 
     try:
         async with open_http() as http:
-            await (call_a2a if asked.is_a2a else call_signed)(invocation, asked, http)
+            call = call_a2a if asked.is_a2a else call_signed
+            await (call_agents_api if asked.is_agents_api else call)(invocation, asked, http)
     except ProviderTimeout as error:
         raise _too_late(asked) from error
     except (PeerUnreachable, PeerAgentNotFound) as error:

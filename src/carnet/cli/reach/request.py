@@ -68,6 +68,11 @@ class CallOptions(Struct, kw_only=True):
         return self.is_url and self.dialect == "a2a"
 
     @property
+    def is_agents_api(self) -> bool:
+        """Whether it is for an agent that speaks agents-api, at a URL."""
+        return self.is_url and self.dialect == "agents_api"
+
+    @property
     def is_signed(self) -> bool:
         """Whether the call leaves from here, signed."""
         if self.is_url:
@@ -127,7 +132,7 @@ def check(asked: CallOptions) -> None:
     if asked.is_url and asked.dialect is None:
         raise UsageInvalid(
             reason="A URL does not say what is spoken there.",
-            fix="Add --dialect openai, --dialect samvad or --dialect a2a.",
+            fix="Add --dialect openai, samvad, a2a or agents_api.",
         )
     if asked.skill is not None and asked.is_url and not (asked.is_signed or asked.is_a2a):
         raise UsageInvalid(

@@ -24,7 +24,7 @@ def peers() -> None:
 @click.option("--url", help="Where its gateway is.")
 @click.option(
     "--dialect",
-    type=click.Choice(["tangle", "samvad", "a2a"]),
+    type=click.Choice(["tangle", "samvad", "a2a", "agents_api"]),
     help="What it speaks (default: tangle).",
 )
 @click.option("--key", metavar="BASE64", help="Its public key: its signed calls must fit it.")

@@ -7,6 +7,7 @@ Law 2. A task that is unknown, another's, or of another agent gets the same byte
 
 from msgspec import Struct
 
+from carnet.core.call import ANY_AGENT
 from carnet.core.people.identity import Caller
 from carnet.core.people.proof import Asking
 from carnet.errors import (
@@ -87,10 +88,11 @@ class Askers:
         return asker.caller
 
     async def find(self, task: str, agent: str, asker: Asker) -> StoredTask:
-        """A task of whoever asks, at this agent; TaskNotFound for any other."""
+        """A task of whoever asks, at this agent or at `ANY_AGENT`; TaskNotFound for any other."""
         found = await self._records.find(task)
+        name = found.turn.agent
         try:
-            name = self._published.target(agent).name
+            name = name if agent == ANY_AGENT else self._published.target(agent).name
         except CarnetError:  # no such agent, so no such task of it
             raise TaskNotFound from None
         if found.context is None or found.turn.agent != name:

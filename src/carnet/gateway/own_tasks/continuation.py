@@ -4,7 +4,9 @@ Law 1. The task is the caller's own, of this agent, and waits; else nothing is t
 Law 2. The call is made again as it was recorded, with the answer beside it: every guard judges it
        anew, and an answer is used once. The record says which call it is: who has told its chain in
        headers does not have to tell it again.
-Law 3. What was asked stays within its bounds: it does not go on from a place below the one where it
+Law 3. Who repeats an answer that was used is told what came of it, where its dialect knows answers
+       by the names of what they answer.
+Law 4. What was asked stays within its bounds: it does not go on from a place below the one where it
        began, and an answer can lower what it may spend, never raise it.
 """
 
@@ -32,6 +34,9 @@ _REASONS = {
 }
 
 
+_OVER = frozenset({"failed", "unknown"})  # what would run again if it were sent again
+
+
 class GoesOn(Dialect, Protocol):
     """A dialect in which a message can go on with a task."""
 
@@ -40,6 +45,9 @@ class GoesOn(Dialect, Protocol):
 
     def answer_of(self, claim: Claim, asked: tuple[InterruptRecord, ...], /) -> StatedResolution:
         """What a message answers of all that a task waits for; InvalidRequest if it is nothing."""
+
+    def is_answered(self, claim: Claim, asked: tuple[InterruptRecord, ...], /) -> bool:
+        """Whether a message repeats what a task was answered: then it is told what came of it."""
 
 
 def is_going_on(dialect: Dialect) -> TypeGuard[GoesOn]:
@@ -62,28 +70,43 @@ class Continuations:
         task = await self._askers.find(claim.continues or "", claim.agent, asker)
         _check_context(claim, task)
         _check_chain(claim, task.turn)
-        if task.turn.state != "waiting":
-            raise OperationUnsupported(reason=_REASONS[task.turn.state])
-        asked = [one for one in await self._turns.interrupts(task.turn) if one.status == "open"]
-        if not asked:
-            raise OperationUnsupported(reason="what it asked for was answered, or is over")
-        resolution = self._dialect.answer_of(claim, tuple(asked))
+        kept = tuple(await self._turns.interrupts(task.turn))
+        resolution = None
+        if not self._dialect.is_answered(claim, kept):
+            resolution = self._dialect.answer_of(claim, _open(task.turn, kept))
         again = self._dialect.reread(await self._tasks.request(task.turn), arrival)
         if again.ask.context != task.context:
             raise Internal("what was recorded of a task is of another context")
         reply, asked_first = claim.ask.form or {}, again.ask.form or {}
-        form = {**reply, "message": asked_first.get("message"), "reply": reply.get("message")}
+        form = {
+            **asked_first,
+            **reply,
+            "message": asked_first.get("message"),
+            "reply": reply.get("message"),
+        }
         return replace(
             claim,
+            agent=task.turn.agent,
             ask=replace(again.ask, stream=claim.ask.stream, form=form),
             digest=again.digest,
             request=again.request,
             marks=(_place_of(task.turn),),
             key=None,
             is_task=False,
+            exactly_once=again.exactly_once and task.turn.state in _OVER,
             resolution=resolution,
             budget=narrower(again.budget, claim.budget),
         )
+
+
+def _open(turn: Turn, kept: tuple[InterruptRecord, ...]) -> tuple[InterruptRecord, ...]:
+    """What a turn waits for still."""
+    if turn.state != "waiting":
+        raise OperationUnsupported(reason=_REASONS[turn.state])
+    asked = tuple([one for one in kept if one.status == "open"])
+    if not asked:
+        raise OperationUnsupported(reason="what it asked for was answered, or is over")
+    return asked
 
 
 def _place_of(turn: Turn) -> Mark:

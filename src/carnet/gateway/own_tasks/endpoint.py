@@ -47,6 +47,7 @@ class TaskEndpoint(DialectEndpoint):
         except CarnetError as error:
             refusal = await self._refusal(arrival, error)
             refusal.request_id = arrival.request_id
+            refusal.in_stream = arrival.in_stream
             raise refusal from None
 
     async def _received(self, arrival: Arrival, exchange: Exchange) -> Claim | Question:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from carnet.core.call import Claim
 from carnet.core.messages.events import Event
 from carnet.core.people.identity import Caller
-from carnet.errors import RouteNotFound, TaskNotCancelable
+from carnet.errors import RouteNotFound, TaskNotCancelable, TaskNotFound
 from carnet.gateway.bodies import LARGE_BYTES, LargeBodies
 from carnet.gateway.cancellation.endpoint import Walks
 from carnet.gateway.own_tasks.asker import Asker, Askers
@@ -39,6 +39,7 @@ from carnet.wire.dialects.dialect import (
     GatewayFacts,
     Question,
     QuestionResult,
+    Removed,
     Reply,
     TaskPage,
     TaskQuestion,
@@ -105,7 +106,12 @@ class OwnTasks:
             await self._parts.subscriptions.follow(exchange, self._dialect, task, question, asker)
             return
         async with AsyncExitStack() as held:
-            result = await self._result(question, asker, held)
+            try:
+                result = await self._result(question, asker, held)
+            except TaskNotFound:
+                if not question.or_nothing:
+                    raise
+                result = Removed()
             await exchange.reply(*await self._written(result, question, asker))
 
     async def _written(self, result: QuestionResult, question: TaskQuestion, asker: Asker) -> Reply:

@@ -163,6 +163,7 @@ class Intake:
             resolution=None
             if claim.resolution is None
             else answer_of(claim.resolution, candidate.shown),
+            exactly_once=claim.exactly_once,
         )
 
     def _quotas(self, tokens: Quota | None, later: Later | None) -> tuple[Quota, ...]:

@@ -1,10 +1,12 @@
 """What makes a task of a claim: one that runs later, or one that is answered at once."""
 
 from carnet.core.call import CallbackWish, Claim
+from carnet.core.chain.turn import Turn
 from carnet.core.sealed_call import Later
+from carnet.errors import CarnetError, RunAlreadyStarted, RunOwnerForbidden
 from carnet.guards.candidate import Candidate
 from carnet.guards.limits import counted_as
-from carnet.ports.calls.tasks import ListedTask
+from carnet.ports.calls.tasks import ListedTask, Tasks
 from carnet.ports.calls.turns import TASKS
 from carnet.ports.world.clock import Ids
 
@@ -46,3 +48,10 @@ def _wish(claim: Claim) -> CallbackWish | None:
     if claim.callback is None:
         return None
     return claim.wish or CallbackWish(url=claim.callback)
+
+
+async def refuse_repeat(tasks: Tasks | None, turn: Turn, context: str | None) -> CarnetError:
+    """Why a call is refused that may be made once and was: in its own context, or in another."""
+    found = None if tasks is None else await tasks.of_turn(turn.n)
+    is_other = found is not None and found.context != context
+    return RunOwnerForbidden() if is_other else RunAlreadyStarted()

@@ -8,7 +8,7 @@ Law 3. For an agent elsewhere that is free nothing is reserved, and it is told t
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import msgspec
 from msgspec import Struct
@@ -25,35 +25,22 @@ from carnet.core.messages.interrupt import (
     StatedResolution,
     hash_state,
 )
-from carnet.core.money.amount import format_amount
 from carnet.core.people.delegation import narrower
 from carnet.core.people.identity import Token
 from carnet.core.people.proof import SECOND_US, Spending
 from carnet.core.sealed_call import Later, SealedCall, write_sealed_call
 from carnet.errors import (
     AnswerForbidden,
-    BillUnpaid,
-    CarnetError,
-    ChainMismatch,
     DefinitionChanged,
-    DelegationReplayed,
-    IdempotencyMismatch,
-    NonceReplayed,
-    PaymentRequired,
     PermissionMissing,
-    PolicyStateInvalid,
-    RateLimited,
-    RunCallsExceeded,
-    SpendingLimitReached,
     TaskNotFound,
-    TokenBudgetExceeded,
-    TooManyTasks,
 )
+from carnet.guards.admission.denial import refusal
+from carnet.guards.admission.tasks import refuse_repeat
 from carnet.guards.candidate import Candidate
 from carnet.guards.limits import PAY
 from carnet.ports.calls.tasks import ListedTask, TaskClaim, Tasks
 from carnet.ports.calls.turns import (
-    TASKS,
     Answer,
     Claimed,
     Denied,
@@ -92,6 +79,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     listed: ListedTask | None = None  # it is answered at once, and is a task
     grounds: bytes = b""  # why it was admitted
     resolution: Answer | None = None  # what its turn waits for
+    exactly_once: bool = False  # see `Claim`
 
 
 class Transaction:
@@ -138,6 +126,8 @@ class Transaction:
         verdict = await self._turns.claim(self._turn_claim(entry, most))
         if isinstance(verdict, Denied):
             entry, verdict = await self._claim_free(entry, verdict, most)
+        if entry.exactly_once and type(verdict) is Known and entry.resolution is None:
+            raise await refuse_repeat(self._tasks, verdict.turn, entry.admitted.ask.context)
         admitted, task = entry.admitted, entry.later or entry.listed
         if type(verdict) is Claimed and verdict.reserved is not None:
             admitted = self._as_reserved(entry, verdict, verdict.reserved)
@@ -234,6 +224,7 @@ class Transaction:
             resolution=None if entry.resolution is None else _by(admitted, entry.resolution),
             # What is sealed to run later cannot be told of it any more.
             shrinks=entry.target.most_cost if entry.target.takes_budget and not entry.later else 0,
+            exactly_once=entry.exactly_once,
         )
 
     def _task_claim(self, entry: Entry, later: Later) -> TaskClaim:
@@ -340,44 +331,6 @@ def with_less_reserved(entry: Entry, reserved: int, currency: str) -> Admitted:
         return replace(admitted, carnet=narrowed, reserve=reserved)
     onward = replace(admitted.onward, budget=narrower(admitted.onward.budget, most))
     return replace(admitted, onward=onward, reserve=reserved)
-
-
-def refusal(denied: Denied, entry: Entry, most_run_calls: int) -> CarnetError:
-    """The error that a refused transaction stands for."""
-    granted, payer = entry.admitted.delegation, entry.admitted.payer
-    refusals: dict[str, CarnetError] = {
-        "replayed": NonceReplayed(),
-        "spent": DelegationReplayed(link=1 if granted is None else granted.single_use_link()),
-        "mismatch": IdempotencyMismatch(),
-        "resolution": PolicyStateInvalid(),
-        "chain": ChainMismatch("the parent turn is known here at another depth"),
-        "moved": ChainMismatch("the turn is known here at another depth"),
-        "rate": RateLimited(denied.bucket or "", retry_after=denied.retry_after or 1),
-        "quota": _used_up(denied, entry.quotas),
-        "run_calls": RunCallsExceeded(limit=most_run_calls),
-        "spending": (SpendingLimitReached if payer.own_issue else PaymentRequired)(
-            **_amounts(denied, entry)
-        ),
-        "unpaid": BillUnpaid(unpaid=format_amount(denied.amount)),
-    }
-    return refusals[denied.reason]
-
-
-def _amounts(denied: Denied, entry: Entry) -> dict[str, str]:
-    """What is needed; and what its payer has left, unless somebody else is told."""
-    needed = denied.needed or entry.admitted.reserve  # by an answer, or by the call
-    facts = {"needed": format_amount(needed)} if needed else {}
-    if not entry.admitted.payer.by_forwarding:
-        facts["left"] = format_amount(denied.amount)
-    return facts
-
-
-def _used_up(denied: Denied, quotas: Sequence[Quota]) -> CarnetError:
-    """The error for a quota that is used up."""
-    name = denied.bucket or ""
-    quota = next((quota for quota in quotas if quota.name == name), Quota(name=name, limit=0))
-    facts = {"limit": quota.limit, "retry_after": denied.retry_after or quota.retry_after}
-    return TooManyTasks(**facts) if name.startswith(TASKS) else TokenBudgetExceeded(**facts)
 
 
 def set_aside(

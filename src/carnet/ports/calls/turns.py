@@ -89,6 +89,7 @@ class TurnClaim(Struct, frozen=True, kw_only=True):
     made_in: Turn | None = None  # the turn a child was made in, also where no header names it
     may_cost: bool = False  # then a payer that has not paid before is refused
     shrinks: int = 0  # so much less may be reserved where the payer has not more left (R53)
+    exactly_once: bool = False  # a turn that is known is told as known, and never run again
 
 
 class Claimed(Struct, frozen=True, tag=True):

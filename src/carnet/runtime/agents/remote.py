@@ -53,6 +53,16 @@ AUTHORIZATION: Final = "authorization"
 _TOKEN: Final = re.compile(r"[!-~]+", re.ASCII)
 
 
+def shown_as(token: Secret | None, header: str = AUTHORIZATION) -> dict[str, Secret]:
+    """The header that shows a token; nothing where there is none."""
+    if token is None:
+        return {}
+    shown = token.reveal()
+    if not _TOKEN.fullmatch(shown):
+        raise ConfigInvalid(key="token", reason="holds a character that no header can carry")
+    return {header: Secret(f"Bearer {shown}" if header == AUTHORIZATION else shown)}
+
+
 class RemoteEndpoint(Struct, frozen=True, kw_only=True):
     """Where a dialect is served, and how we are known there."""
 
@@ -67,13 +77,7 @@ class RemoteEndpoint(Struct, frozen=True, kw_only=True):
 
     def authorization(self) -> dict[str, Secret]:
         """The header that says who we are."""
-        if self.token is None:
-            return {}
-        token = self.token.reveal()
-        if not _TOKEN.fullmatch(token):
-            raise ConfigInvalid(key="token", reason="holds a character that no header can carry")
-        scheme = "Bearer " if self.key_header == AUTHORIZATION else ""
-        return {self.key_header: Secret(scheme + token)}
+        return shown_as(self.token, self.key_header)
 
     def outbound(
         self,

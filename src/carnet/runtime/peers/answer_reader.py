@@ -55,10 +55,10 @@ async def read_answer(
     return await tell(events, sink)
 
 
-async def tell(events: Iterable[Event], sink: Sink) -> Done:
-    """Put the events of a whole answer, the last of them `Done`, into a Sink."""
+async def tell(events: Iterable[Event], sink: Sink) -> Done | Waiting:
+    """Put the events of a whole answer, the last of them its end, into a Sink."""
     for event in events:
-        if type(event) is Done:
+        if type(event) is Done or type(event) is Waiting:
             return event
         if type(event) is Usage:
             sink.usage(event)

@@ -23,6 +23,7 @@ from msgspec import Struct
 
 from carnet.core.call import AGENT_OWNED, FORWARD_USER, Call
 from carnet.core.chain.carnet import Carnet, Trace
+from carnet.core.people.address import is_handle, parse_handle
 from carnet.core.people.delegation import narrower
 from carnet.core.people.identity import Account, Secret
 from carnet.core.people.proof import SECOND_US, Document, Spending
@@ -222,6 +223,8 @@ class Stamping(Struct, frozen=True, kw_only=True):
     stamps: Stamps = STAMPS  # those that are written toward peers
     dialect: str = ""  # that it is called in
     log_names: tuple[str, ...] = ()  # of products whose logs find our calls by them
+    host: str = ""  # the URL of this gateway, for those who are told who calls
+    domain: str = ""  # ours, for the same
 
     def write(self, call: Call) -> tuple[dict[str, str], dict[str, Secret]]:
         """The headers of a call, and those that must not be logged."""
@@ -229,6 +232,13 @@ class Stamping(Struct, frozen=True, kw_only=True):
         credential = call.credential
         forwarded = None if credential is None else self._forwarded(credential)
         leaving = Leaving(forwarded=forwarded, dialect=self.dialect)
+        if self.host:
+            leaving = msgspec.structs.replace(
+                leaving,
+                agent=acting(carnet, self.domain),
+                host=self.host,
+                user=call.caller.person or 0,
+            )
         written = self.stamps.write(carnet, leaving)
         belongs_to = trace_of(carnet)
         headers = written.headers | write_trace(belongs_to, span_id(belongs_to, carnet.turn))
@@ -243,6 +253,15 @@ class Stamping(Struct, frozen=True, kw_only=True):
         if not self.takes_credential:  # R5
             raise PeerNotListed
         return credential
+
+
+def acting(carnet: Carnet, domain: str) -> str:
+    """The agent of ours that makes a call out; our domain where somebody calls through us."""
+    last = carnet.path[-1] if carnet.path else ""
+    if not is_handle(last):
+        return domain
+    handle = parse_handle(last)
+    return handle.local if handle.domain == domain else domain
 
 
 OWN: Final = Stamping()  # nobody's credential leaves

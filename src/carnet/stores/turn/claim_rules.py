@@ -305,6 +305,8 @@ class ClaimRules(AnswerRules):
         """What a claim gets that is a repeat, or should be one."""
         if row is not None and row[_WIPED] is not None:
             return Known(read_turn(row))  # that it was deleted is all that is recorded of it
+        if row is not None and claim.exactly_once and claim.resolution is None:
+            return Known(read_turn(row))  # agents-api:run:claimed
         if row is None or (claim.resolution is not None and row[_DIGEST] != claim.digest):
             return Denied("resolution" if row is None else "mismatch")
         if claim.resolution is not None:

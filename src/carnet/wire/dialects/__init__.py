@@ -7,7 +7,7 @@ words for everything that belongs to no other.
 from collections.abc import Sequence
 from typing import Final
 
-from carnet.wire.dialects import a2a, openai, samvad
+from carnet.wire.dialects import a2a, agents_api, openai, samvad
 from carnet.wire.dialects.dialect import Dialect
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
@@ -15,6 +15,8 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     samvad.DIALECT,
     a2a.DIALECT,
     a2a.HTTP_DIALECT,
+    agents_api.DIALECT,
+    agents_api.HTTP_DIALECT,
 )
 
 

@@ -65,7 +65,7 @@ class Arrival:
 
     __slots__ = (
         *("_head", "_request", "_stamped", "agent", "body", "by_host", "correlation", "headers"),
-        *("must_prove", "names", "recipient", "request_id", "run", "stamps", "way"),
+        *("in_stream", "must_prove", "names", "recipient", "request_id", "run", "stamps", "way"),
     )
 
     def __init__(
@@ -104,6 +104,7 @@ class Arrival:
         self.body = b""
         self.run: str | None = None  # which a refusal tells
         self.request_id: str | int | None = None  # by which its dialect tells answers apart
+        self.in_stream = False  # a refusal is told in a stream, as the answer would be
         self.correlation: str | None = None  # what the answer calls the request
         self.recipient: Callable[[], str | None] = lambda: None  # identity, at a host of ours
         self._stamped: Stamped | None = None
@@ -167,6 +168,7 @@ class TaskQuestion(Question, frozen=True, kw_only=True):
     name: str | None = None  # of a callback
     wish: CallbackWish | None = None
     form: dict[str, Any] = {}  # how it was written, for the dialect that answers it
+    or_nothing: bool = False  # a task that is not there is `Removed`, and no refusal
 
 
 class TaskView(Struct, frozen=True, kw_only=True):
@@ -375,10 +377,7 @@ class Dialect(Protocol):
         """How peers are called in it; None for one that is only answered."""
 
     def proof(self, arrival: Arrival, /) -> Proof | None:
-        """What a request proves before its body is parsed, or has come; None if it is nothing.
-
-        A body that has come is compared with its digest.
-        """
+        """What a request proves before its body is parsed; a body that has come fits its digest."""
 
     def read(self, arrival: Arrival, /) -> Claim | Question:
         """What is asked."""

@@ -103,6 +103,9 @@ class Ways(Protocol):
     def by_card(self) -> Agent:
         """Messages to the interface that the card of the agent names; tasks are followed."""
 
+    def by_run(self) -> Agent:
+        """One request for a run that is run once, and one for each decision that it waits for."""
+
 
 class Spoken(Struct, frozen=True, kw_only=True, eq=False):
     """How a dialect is spoken to the agents of a peer."""

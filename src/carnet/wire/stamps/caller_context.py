@@ -23,7 +23,7 @@ from carnet.core.people.identity import Context
 from carnet.errors import MalformedCallerContext
 from carnet.wire.grammar.headers import Headers, write_headers
 from carnet.wire.grammar.json import MAX_INTEGER
-from carnet.wire.stamps.stamp import Metadata, Reading, Stamp
+from carnet.wire.stamps.stamp import Leaving, Metadata, Reading, Stamp, Written
 
 CALLER_AGENT: Final = "X-Agents-Api-Caller-Agent"
 CALLER_USER: Final = "X-Agents-Api-Caller-User"
@@ -325,10 +325,18 @@ def _context(claimed: CallerContext) -> Context:
     )
 
 
-# Not written toward peers: none that we call asks for it.
+def _write(carnet: Carnet, leaving: Leaving, /) -> Written:
+    """The headers, where somebody acts: never at the top, never for nobody."""
+    if not leaving.agent or not leaving.host:
+        return Written()
+    return Written(headers=write(carnet, agent=leaving.agent, host=leaving.host, user=leaving.user))
+
+
 STAMP: Final = Stamp(
     name="caller_context",
     prefixes=("x-agents-api-",),
     last_depth=DEFAULT_MAX_CHAIN_DEPTH,
     read=_read,
+    write=_write,
+    toward="agents_api",  # nobody else asks for it
 )

@@ -150,6 +150,7 @@ def test_only_final_errors_with_a_status_that_clients_repeat_forbid_repeating() 
         *("peer_refused", "egress_refused", "config_invalid", "unreachable", "loop_detected"),
         *("model_key_refused", "model_not_found", "peer_credential_missing"),
         "task_not_cancelable",  # 409: it has ended
+        "run_already_started",  # 409: no name is run twice
         *("policy_state_invalid", "answered_otherwise"),  # 409: a resolution is used once
         *("person_exists", "trigger_exists", "too_many_triggers"),
         *("conversation_full", "too_many_conversations", "memory_full", "memory_changed"),

@@ -192,6 +192,11 @@ class A2A:
         """What a message answers of all that its task waits for."""
         return answer_of(claim, asked)
 
+    def is_answered(self, claim: Claim, asked: tuple[InterruptRecord, ...], /) -> bool:
+        """Never: a message does not name what it answers, and the next one may answer the next."""
+        del claim, asked
+        return False
+
     def _read_rpc(self, arrival: Arrival) -> Claim | Question:
         body = json.read_object(arrival.body)
         name = arrival.request_id = _read_id(body.get("id"))

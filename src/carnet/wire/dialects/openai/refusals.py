@@ -94,6 +94,8 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.ForwardingNotAllowed: (403, "forwarding_not_allowed"),
     errors.PeerNotListed: (403, "peer_not_listed"),
     errors.IdempotencyMismatch: (422, "idempotency_mismatch"),
+    errors.RunAlreadyStarted: (409, "run_already_started"),
+    errors.RunOwnerForbidden: (403, "run_owner_forbidden"),
     errors.InProgress: (409, "in_progress"),
     errors.DefinitionChanged: (409, "definition_changed"),
     errors.Cancelled: (409, "cancelled"),

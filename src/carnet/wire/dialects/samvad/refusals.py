@@ -60,6 +60,8 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.TaskNotCancelable: (409, SCHEMA_INVALID),
     errors.OperationUnsupported: (400, SCHEMA_INVALID),
     errors.TaskRejected: (400, SCHEMA_INVALID),
+    errors.RunAlreadyStarted: (409, SCHEMA_INVALID),
+    errors.RunOwnerForbidden: (403, SCHEMA_INVALID),
     errors.PolicyStateInvalid: (409, SCHEMA_INVALID),
     errors.BodyTooLarge: (413, SCHEMA_INVALID),
     errors.MediaTypeUnsupported: (415, SCHEMA_INVALID),
