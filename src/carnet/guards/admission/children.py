@@ -91,6 +91,7 @@ class Children:
         self._transaction = transaction
         self._paying = paying
         self._schemas = None if by is None else by.schemas
+        self._on_list = None if by is None else by.on_list
         self._currency = "" if by is None else by.currency
 
     async def admit(self, parent: Call, name: str, ask: Ask, *, index: int, auth: str) -> Call:
@@ -200,6 +201,8 @@ class Children:
             permit(caller, target)
         else:  # A35: for a signed caller nothing is done that it may not do itself
             check_rights(caller, caller.standing, target, skill)
+        if target.allow is not None and self._on_list is not None:
+            self._on_list.check_child(parent, target, ask)
         if self._schemas is not None and skill is not None and ask.payload is not None:
             self._schemas.check_input(target.name, skill, ask.payload)
 

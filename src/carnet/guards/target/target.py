@@ -56,7 +56,8 @@ def within_chain(candidate: Candidate, /) -> None:
         check_depth(candidate.position)
     key = candidate.claim.key
     if key is not None and candidate.position.turn is None:
-        name = key_id(candidate.caller.actor.name, key)
+        proof = candidate.claim.proof
+        name = key_id(candidate.caller.actor.name if proof is None else proof.principal, key)
         position = candidate.position
         candidate.position = msgspec.structs.replace(
             position, run=position.run or name, turn=f"{name}.t0"

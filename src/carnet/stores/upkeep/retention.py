@@ -301,6 +301,8 @@ _NEXT = (
     "SELECT COALESCE(MAX(c.n), 0) FROM"
     " (SELECT n FROM nonce WHERE n > ? AND n <= ? ORDER BY n LIMIT ?) AS c"
 )
+# Uses beside the claims of turns: a day is past every clock's error.
+_FORGET_USES = "DELETE FROM nonce WHERE n < 0 AND expires <= ?"
 _FORGET = "DELETE FROM nonce WHERE n > ? AND n <= ? AND expires <= ?"
 
 
@@ -323,6 +325,7 @@ class Nonces:
         if self._noted is None or now - self._noted >= MARK_SECONDS:
             self._marks.append((now, await self._last()))
             self._noted = now
+            await self._database.execute(_FORGET_USES, (self._clock.wall_us() - DAY,))
         while self._marks and now - self._marks[0][0] >= KEEP_SECONDS:
             self._due = self._marks.popleft()[1]
             self._done = 0  # what had not expired the last time is looked at again
