@@ -166,7 +166,7 @@ def _listed(expects: str, most: int, build: Callable[[Any], T]) -> ValueReader:
     return ValueReader(expects, given, _from_text(given, expects))
 
 
-def trusted() -> ValueReader:
+def trusted_issuers() -> ValueReader:
     """Issuers of evidence, and how far each is believed."""
     expects = 'a list of tables, such as [{issuer = "globex.example"}]'
     return _listed(
@@ -182,7 +182,7 @@ def allowed() -> ValueReader:
     return _listed(expects, MOST_RULES, lambda each: AllowRule(**_table(each, _ALLOW, ())))
 
 
-def issuers() -> ValueReader:
+def token_issuers() -> ValueReader:
     """Issuers of access tokens, by the URLs that their tokens name them by."""
     expects = 'sections, such as [identity.oauth."https://login.acme.example"]'
 
@@ -226,13 +226,13 @@ class IdentitySettings(Struct, frozen=True, kw_only=True):
 
     trusted: Annotated[
         tuple[TrustedIssuer, ...] | None,
-        trusted(),
+        trusted_issuers(),
         "Issuers of identity evidence: issuer, methods, assurance, subject_prefixes; without the "
         "list, peers are believed of their own names.",
     ] = None
     oauth: Annotated[
         tuple[OAuthIssuerSettings, ...],
-        issuers(),
+        token_issuers(),
         'Issuers of access tokens, each a section [identity.oauth."https://..."].',
     ] = ()
     contact: Annotated[

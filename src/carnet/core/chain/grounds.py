@@ -131,6 +131,8 @@ _LISTED: Final[tuple[str, Tell]] = (
 )
 _PERMITTED: Final[tuple[str, Tell]] = ("permitted", lambda grounds: f"may {grounds.needs}")
 
+OPTIONAL: Final = frozenset({"evidenced", "listed"})  # for calls that have anything of the kind
+
 _AFTER_TOKEN: Final[tuple[tuple[str, Tell], ...]] = (
     _EVIDENCE,
     _CHAIN,
@@ -201,4 +203,4 @@ ORDER: Final[dict[By, tuple[tuple[str, Tell], ...]]] = {
 def explained(grounds: Grounds) -> Sequence[Ground]:
     """What each guard found, in the order of admission; those that had nothing to judge are not."""
     found = [Ground(guard, tell(grounds)) for guard, tell in ORDER[grounds.by]]
-    return [ground for ground in found if ground.found]
+    return [ground for ground in found if ground.found or ground.guard not in OPTIONAL]

@@ -129,7 +129,8 @@ class Children:
             agent=target.name,
             ask=ask,
             carnet=carnet,  # what a callee elsewhere receives, as it stands
-            caller=msgspec.structs.replace(parent.caller, actor=actor, origin=origin),
+            # What others vouch for was meant for the agent that calls, and for nobody else.
+            caller=msgspec.structs.replace(parent.caller, actor=actor, origin=origin, evidence=()),
             payer=payer,
             correlation=parent.correlation,
             set_aside=taken,
