@@ -256,8 +256,7 @@ class _Building:
         held = self._held(SUBSCRIBED_SECONDS)  # one that waits for an answer is read on
         answerings = {each.name: self.answering(each, held) for each in dialects}
         store, backend, clock = self._store, self._backend, self._clock
-        access = Access(store.tokens, clock, store.look_again)
-        records = self._tasks.records
+        access, records = Access(store.tokens, clock, store.look_again), self._tasks.records
         line = PeerLine(backend.http, store.peers, backend.agents.signing)
         addresses = CallbackAddresses(backend.http, store.outbox)
         return OwnTaskParts(

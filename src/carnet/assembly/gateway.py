@@ -25,7 +25,7 @@ from carnet.assembly.pages import (
 from carnet.assembly.stamps import known_stamps
 from carnet.assembly.store import bound
 from carnet.assembly.triggers.triggers import build_starter
-from carnet.assembly.trust.identity import build_bearers, build_identity
+from carnet.assembly.trust.identity import build_access, build_identity
 from carnet.config import Settings
 from carnet.core.people.address import Identities
 from carnet.errors import CarnetError
@@ -40,7 +40,7 @@ from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.limits import Concurrency
 from carnet.guards.target.injection import Injection
-from carnet.http.exchange import Access, RouteTable, offered
+from carnet.http.exchange import RouteTable, offered
 from carnet.http.refusal import Refusing
 from carnet.ports.calls.triggers import Starter
 from carnet.ports.trust.keys import PinnedKey
@@ -316,8 +316,7 @@ def build(
     endpoints = build_endpoints(
         settings, store, backend, clock, ids, metrics, dialects=dialects, stamps=known
     )
-    access = Access(store.tokens, clock, store.look_again)
-    access.is_foreign = build_bearers(settings).is_foreign
+    access = build_access(settings, store, clock)
     operations = build_operations(store, backend, access, metrics)
     runs, run_rows = build_runs(settings, store, backend, known, clock, access)
     rows = [*endpoints.rows, *run_rows, *offered(OPERATIONS, operations)]

@@ -67,7 +67,7 @@ class PermissionMissing(Refused, code="permission_missing", public=("permission"
     hint = "Ask the operator for a token with --scope {permission}."
 
 
-class AccessDenied(Refused, code="access_denied", public=("rule", "lacks", "contact")):
+class AccessDenied(Refused, code="access_denied", public=("rule", "lacks")):
     """The caller is known, and no rule of the agent's `allow` list admits it.
 
     Once an agent has such a list, nobody else may call it. `rule` is the one that is nearest to

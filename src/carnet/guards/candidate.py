@@ -52,6 +52,7 @@ class Candidate:
         "proof",
         "shown",
         "skill",
+        "speaks",
         "target",
         "token",
     )
@@ -80,6 +81,7 @@ class Candidate:
         self.delegation: Delegation | None = None  # verified, every link of it
         self.evidence: tuple[Evidence, ...] = ()  # verified
         self.faults: tuple[Fault, ...] = ()  # why other evidence was set aside
+        self.speaks = ""  # who of its organisation: those share no turns (M50)
         self.grant: Grant | None = None  # of an access token that was verified
         if claim.proof is not None:
             self.proof = claim.proof

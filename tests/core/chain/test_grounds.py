@@ -1,4 +1,4 @@
-"""Why a call was admitted, as it is kept and as it is told."""
+"""Why a call was admitted, as it is kept and as it is expected."""
 
 from collections.abc import Callable
 
@@ -34,8 +34,8 @@ def test_what_is_kept_is_read_as_it_was(by: By, rates: tuple[str, ...], **found:
     kept = write_grounds(grounds)
     assert read_grounds(kept) == grounds
     assert b"\0" not in kept  # it stands behind one, beside what was asked
-    told = [name for name, _ in ORDER[by] if name not in OPTIONAL]
-    assert [ground.guard for ground in explained(grounds)] == told
+    expected = [name for name, _ in ORDER[by] if name not in OPTIONAL]
+    assert [ground.guard for ground in explained(grounds)] == expected
 
 
 def found_by_guard(grounds: Grounds) -> dict[str, str]:

@@ -208,7 +208,7 @@ class Scene(Struct, frozen=True):
         return request(method, f"{self.gateway.url}/agents/{agent}/a2a{path}", own, body)
 
 
-def told(reply: Reply) -> dict[str, Any]:
+def caller_of(reply: Reply) -> dict[str, Any]:
     """What the agent said of its caller."""
     assert reply.status == 200, reply
     found = reply.json

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
+from tests.faults.stores import move_to
 from tests.interop.conftest import Databases
 from tests.interop.identity.scene import AGENTS
-from tests.faults.stores import move_to
 from tests.support.organisation import Organisation
 
 CALLER = """
@@ -126,7 +126,7 @@ def test_one_within_another_stands_before_the_person(pair: Pair) -> None:
 
 
 def test_each_sibling_is_given_evidence_of_its_own(pair: Pair) -> None:
-    """mentionable:evidence:rebound"""
+    """The row mentionable:evidence:rebound."""
     for found in pair.ask("both"):
         assert found["evidence"][0][:2] == ["@both@acme.example", ["@owner@acme.example"]]
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.faults.stores import move_to
 from tests.interop.conftest import Databases
-from tests.interop.identity.scene import Scene, build, code_of, elsewhere, now, told
+from tests.interop.identity.scene import Scene, build, caller_of, code_of, elsewhere, now
 from tests.support.a2a.pages import PageHost
 from tests.support.a2a.wire import BINDINGS, message, result_of
 
@@ -28,7 +28,7 @@ def scene(database: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.mark.parametrize("binding", BINDINGS)
 def test_an_agent_of_a_peer_is_known_by_a_credential_of_its_key(scene: Scene, binding: str) -> None:
-    found = told(scene.ask(scene.peer.jwt(), binding=binding))
+    found = caller_of(scene.ask(scene.peer.jwt(), binding=binding))
     assert found["address"] == "@agent-a@globex.example"
     assert (found["how"], found["name"]) == ("a2a-jwt", "peer:globex.example")
     assert scene.pages.asked == []
@@ -84,7 +84,7 @@ FORGED = {
     ),
     "too many parts": (lambda peer: peer.jwt() + ".e", "token_invalid"),
     "not canonical": (lambda peer: _padded(peer.jwt()), "token_invalid"),
-    "two megabytes": (lambda peer: "ey" + "a" * 7000 + ".b.c", "credential_invalid"),
+    "too long a text": (lambda _: "ey" + "a" * 7000 + ".b.c", "credential_invalid"),
 }
 
 
@@ -97,7 +97,7 @@ def _padded(token: str) -> str:
 def test_a_credential_that_is_not_right_in_every_part_is_refused(
     scene: Scene, case: str, binding: str
 ) -> None:
-    """Nothing runs, nothing is fetched, and nothing that it said is told again."""
+    """Nothing runs, nothing is fetched, and nothing that it said is caller_of again."""
     make, code = FORGED[case]
     bearer, sent = make(scene.peer), message("run-nothing")
     reply = scene.ask(bearer, binding=binding, **sent)
@@ -125,7 +125,7 @@ def test_a_credential_is_good_once_and_not_burnt_by_a_forgery(scene: Scene) -> N
     token = scene.peer.jwt()
     forged = token[:-8] + "AAAAAAAA"
     assert code_of(scene.ask(forged)) == "signature_invalid"
-    assert told(scene.ask(token))["how"] == "a2a-jwt"
+    assert caller_of(scene.ask(token))["how"] == "a2a-jwt"
     again = scene.ask(token)
     assert (again.status, code_of(again)) == (401, "nonce_replayed")
     other = scene.ask(token, binding="HTTP+JSON")
@@ -135,17 +135,17 @@ def test_a_credential_is_good_once_and_not_burnt_by_a_forgery(scene: Scene) -> N
 def test_a_call_that_is_refused_for_its_agent_burns_nothing(scene: Scene) -> None:
     token = scene.peer.jwt("acme.example")
     assert code_of(scene.ask(token, agent="nowhere")) == "agent_not_found"
-    assert told(scene.ask(token))["how"] == "a2a-jwt"
+    assert caller_of(scene.ask(token))["how"] == "a2a-jwt"
 
 
 def test_all_names_of_the_recipient_are_its_own(scene: Scene) -> None:
     names = ("@who@acme.example", "agent://who.acme.example", "acme.example", scene.gateway.url)
     for name in (*names, ["x.example", "@who@acme.example"]):
-        assert told(scene.ask(scene.peer.jwt(name)))["how"] == "a2a-jwt"
+        assert caller_of(scene.ask(scene.peer.jwt(name)))["how"] == "a2a-jwt"
 
 
 def test_tasks_are_those_of_who_speaks_and_a_question_uses_its_credential_up(scene: Scene) -> None:
-    """M50, told as a task that is not there."""
+    """M50, caller_of as a task that is not there."""
     for binding in BINDINGS:
         made = scene.ask(scene.peer.jwt(), binding=binding)
         task = result_of(made)["task"]["id"]
@@ -197,12 +197,12 @@ def test_how_it_was_known_is_shown_to_the_operator(scene: Scene) -> None:
 
 
 def test_tokens_of_ours_go_on_as_before(scene: Scene) -> None:
-    assert told(scene.ask(scene.gateway.token))["how"] == "token"
+    assert caller_of(scene.ask(scene.gateway.token))["how"] == "token"
     assert code_of(scene.ask("ck_" + "x" * 40)) == "token_invalid"
 
 
 def test_a_person_and_an_agent_pass_the_same_guards_in_the_same_order(scene: Scene) -> None:
-    """mentionable:trust:one-path"""
+    """The row mentionable:trust:one-path."""
     orders = []
     for subject in ("@alice@globex.example", "@agent-a@globex.example"):
         token = scene.peer.jwt(sub=subject)

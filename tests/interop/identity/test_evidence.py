@@ -11,25 +11,31 @@ from tests.interop.conftest import Databases
 from tests.interop.identity.scene import (
     Elsewhere,
     Scene,
+    b64url,
     build,
+    caller_of,
     carrying,
     code_of,
     elsewhere,
     moment,
     now,
-    told,
 )
 from tests.support.a2a.pages import PageHost
 from tests.support.a2a.wire import BINDINGS, message, result_of
 from tests.support.signing.weak_keys import SMALL_ORDER
 
 SLACK = "slack.example"
+MEMBER = "urn:mentionable:auth:slack-workspace-member:v0.1"
+SLACK_RULE = (
+    f'{{ issuer = "slack.example", methods = ["{MEMBER}"], assurance = ["platform"],'
+    ' subject_prefixes = ["slack:T123/"] }'
+)
 TRUSTED = """
 [identity]
 contact = "mailto:ops@acme.example"
 trusted = [
   {{ issuer = "globex.example" }},
-  {{ issuer = "slack.example", methods = ["urn:mentionable:auth:slack-workspace-member:v0.1"], assurance = ["platform"], subject_prefixes = ["slack:T123/"] }},
+  {slack_rule},
   {{ issuer = "initech.example" }},
 ]
 
@@ -54,7 +60,7 @@ def scene(database: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iter
     peer, slack, initech = elsewhere(), elsewhere(SLACK), elsewhere("initech.example")
     pages = PageHost()
     folder = tmp_path_factory.mktemp("acme")
-    more = TRUSTED.format(url=pages.url, slack=slack.public)
+    more = TRUSTED.format(url=pages.url, slack=slack.public, slack_rule=SLACK_RULE)
     gateway = build(folder, peer, pages, more)
     url = database()
     if url:
@@ -76,10 +82,10 @@ def shown(scene: Scene, reply: Any) -> str:
 
 @pytest.mark.parametrize("binding", BINDINGS)
 def test_the_worked_example_of_the_seed_is_read_and_shown(scene: Trusting, binding: str) -> None:
-    """mentionable:evidence:on-behalf-of, M25"""
+    """The row mentionable:evidence:on-behalf-of; M25."""
     evidence = scene.peer.evidence(["x.example", "@who@acme.example"])
     reply = scene.ask(scene.peer.jwt(), binding=binding, **carrying(evidence))
-    found = told(reply)
+    found = caller_of(reply)
     method = "urn:mentionable:auth:a2a-agent:v0.1"
     assert found["evidence"] == [["@agent-a@globex.example", ["mailto:u@example.com"], method]]
     assert found["behalf"] == ["mailto:u@example.com"]
@@ -89,7 +95,7 @@ def test_the_worked_example_of_the_seed_is_read_and_shown(scene: Trusting, bindi
 
 
 def test_evidence_comes_with_a_token_of_ours_as_well(scene: Trusting) -> None:
-    found = told(scene.ask(scene.gateway.token, **carrying(scene.peer.evidence())))
+    found = caller_of(scene.ask(scene.gateway.token, **carrying(scene.peer.evidence())))
     assert [each[0] for each in found["evidence"]] == ["@agent-a@globex.example"]
     assert found["behalf"] == []  # it is not the word of who calls
 
@@ -97,7 +103,7 @@ def test_evidence_comes_with_a_token_of_ours_as_well(scene: Trusting) -> None:
 def test_methods_and_assurances_that_nobody_knows_are_kept_as_they_are(scene: Trusting) -> None:
     evidence = scene.peer.evidence(method="urn:example:new", assurance="telepathy")
     assert (
-        told(scene.ask(scene.peer.jwt(), **carrying(evidence)))["evidence"][0][2]
+        caller_of(scene.ask(scene.peer.jwt(), **carrying(evidence)))["evidence"][0][2]
         == "urn:example:new"
     )
 
@@ -108,7 +114,7 @@ FAULTS: dict[str, tuple[Make, str]] = {
         lambda scene: scene.peer.evidence() | {"subject": "@boss@globex.example"},
         "invalid_signature",
     ),
-    "of another key": (lambda scene: elsewhere().evidence(), "invalid_signature"),
+    "of another key": (lambda _: elsewhere().evidence(), "invalid_signature"),
     "for another recipient": (
         lambda scene: scene.peer.evidence("@who@initech.example"),
         "audience_mismatch",
@@ -142,7 +148,7 @@ FAULTS: dict[str, tuple[Make, str]] = {
         "limit_exceeded",
     ),
     "of an issuer that nobody trusts": (
-        lambda scene: elsewhere("evil.example").evidence(),
+        lambda _: elsewhere("evil.example").evidence(),
         "untrusted_issuer",
     ),
     "about somebody of another organisation": (
@@ -178,7 +184,7 @@ FAULTS: dict[str, tuple[Make, str]] = {
         lambda scene: scene.peer.evidence(on_behalf_of="mailto:u@example.com"),
         "malformed",
     ),
-    "a text": (lambda scene: "evidence", "malformed"),
+    "a text": (lambda _: "evidence", "malformed"),
 }
 
 
@@ -186,7 +192,7 @@ def slack(scene: Trusting, **given: Any) -> dict[str, Any]:
     """What a connector of Slack says of somebody."""
     usual = {
         "subject": "slack:T123/U456",
-        "method": "urn:mentionable:auth:slack-workspace-member:v0.1",
+        "method": MEMBER,
         "assurance": "platform",
         "on_behalf_of": None,
     }
@@ -201,13 +207,13 @@ def test_evidence_that_is_not_right_is_set_aside_and_shown_and_the_call_goes_on(
     make, fault = FAULTS[case]
     before = len(scene.pages.asked)
     reply = scene.ask(scene.peer.jwt(), **carrying(make(scene)))
-    assert told(reply)["evidence"] == []
+    assert caller_of(reply)["evidence"] == []
     assert shown(scene, reply) == f"set aside ({fault})"
     assert len(scene.pages.asked) == before
 
 
 def test_a_carrier_that_is_too_much_or_none_is_set_aside(scene: Trusting) -> None:
-    """M43"""
+    """M43."""
     many = [scene.peer.evidence() for _ in range(9)]
     large = scene.peer.evidence(claims={"x": "y" * 70_000})
     for carried, fault in (
@@ -221,10 +227,10 @@ def test_a_carrier_that_is_too_much_or_none_is_set_aside(scene: Trusting) -> Non
 
 
 def test_skew_of_a_minute_is_allowed(scene: Trusting) -> None:
-    """M38"""
+    """M38."""
     ahead = scene.peer.evidence(issued_at=moment(now() + 45), expires_at=moment(now() + 100))
     late = scene.peer.evidence(issued_at=moment(now() - 200), expires_at=moment(now() - 30))
-    assert len(told(scene.ask(scene.peer.jwt(), **carrying(ahead, late)))["evidence"]) == 2
+    assert len(caller_of(scene.ask(scene.peer.jwt(), **carrying(ahead, late)))["evidence"]) == 2
 
 
 def test_evidence_is_used_by_one_message_which_may_be_repeated(scene: Trusting) -> None:
@@ -232,12 +238,12 @@ def test_evidence_is_used_by_one_message_which_may_be_repeated(scene: Trusting) 
     sent = carrying(evidence)
     first = scene.ask(scene.peer.jwt(), **sent)
     again = scene.ask(scene.peer.jwt(), **sent)
-    assert told(first) == told(again)
+    assert caller_of(first) == caller_of(again)
     assert result_of(first)["task"]["id"] == result_of(again)["task"]["id"]
     other = scene.ask(scene.peer.jwt(), **carrying(evidence, text="another"))
     assert shown(scene, other) == "set aside (replayed)"
     stolen = scene.ask(scene.gateway.token, **sent)
-    assert told(stolen)["evidence"] == []
+    assert caller_of(stolen)["evidence"] == []
 
 
 def test_evidence_is_neither_recorded_nor_part_of_what_is_compared(scene: Trusting) -> None:
@@ -249,7 +255,7 @@ def test_evidence_is_neither_recorded_nor_part_of_what_is_compared(scene: Trusti
         metadata = {"mentionable": {"identity_evidence": [evidence]}}
         given = {"message": sent["message"] | {"metadata": metadata}}
         reply = scene.ask(scene.peer.jwt(), **given)
-        assert told(reply)["evidence"]
+        assert caller_of(reply)["evidence"]
         task = result_of(reply)["task"]
     history = scene.ask(scene.peer.jwt(), "GetTask", id=task["id"], historyLength=10)
     assert "identity_evidence" not in json.dumps(result_of(history)["history"])
@@ -264,13 +270,13 @@ def test_two_spellings_that_differ_are_refused(scene: Trusting) -> None:
     reply = scene.ask(scene.peer.jwt(), **message("x", metadata=metadata))
     assert code_of(reply) == "malformed_caller_context"
     dotted = {"mentionable.identity_evidence": [scene.peer.evidence()]}
-    assert told(scene.ask(scene.peer.jwt(), **message("x", metadata=dotted)))["evidence"]
+    assert caller_of(scene.ask(scene.peer.jwt(), **message("x", metadata=dotted)))["evidence"]
     beside = scene.ask(
         scene.peer.jwt(),
         **message(),
         metadata={"mentionable": {"identity_evidence": [scene.peer.evidence()]}},
     )
-    assert told(beside)["evidence"]
+    assert caller_of(beside)["evidence"]
 
 
 def test_the_key_of_a_trusted_issuer_is_fetched_once_and_a_weak_one_is_none(
@@ -280,7 +286,7 @@ def test_the_key_of_a_trusted_issuer_is_fetched_once_and_a_weak_one_is_none(
     path = "/initech/.well-known/jwks.json"
     evidence = scene.initech.evidence()
     x = json.loads(scene.initech.keys())["keys"][0] | {
-        "x": _b64url(bytes.fromhex(SMALL_ORDER[0])),
+        "x": b64url(bytes.fromhex(SMALL_ORDER[0])),
     }
     scene.pages.pages[path] = json.dumps({"keys": [x]}).encode()
     first = scene.ask(scene.peer.jwt(), **carrying(evidence))
@@ -289,12 +295,6 @@ def test_the_key_of_a_trusted_issuer_is_fetched_once_and_a_weak_one_is_none(
     assert asked == 1
     scene.ask(scene.peer.jwt(), **carrying(scene.initech.evidence()))
     assert scene.pages.asked.count(path) == asked
-
-
-def _b64url(raw: bytes) -> str:
-    from base64 import urlsafe_b64encode  # noqa: PLC0415  for one test
-
-    return urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 # ------------------------------------------------------------------ who may call
@@ -314,7 +314,9 @@ def test_who_is_on_no_list_is_told_the_rule_and_whom_to_ask(scene: Trusting) -> 
 
 def test_evidence_of_whom_it_acts_for_opens_the_agent(scene: Trusting) -> None:
     evidence = scene.peer.evidence("@books@acme.example")
-    found = told(scene.ask(scene.peer.jwt("acme.example"), agent="books", **carrying(evidence)))
+    found = caller_of(
+        scene.ask(scene.peer.jwt("acme.example"), agent="books", **carrying(evidence))
+    )
     assert found["behalf"] == ["mailto:u@example.com"]
     other = scene.peer.evidence("@books@acme.example", on_behalf_of=["mailto:v@example.com"])
     refused = scene.ask(scene.peer.jwt("acme.example"), agent="books", **carrying(other))
@@ -324,9 +326,9 @@ def test_evidence_of_whom_it_acts_for_opens_the_agent(scene: Trusting) -> None:
 def test_a_member_of_the_workspace_is_admitted_by_the_beginning_of_its_name(
     scene: Trusting,
 ) -> None:
-    """M28"""
+    """M28."""
     member = slack(scene, audience="@books@acme.example")
-    assert told(scene.ask(scene.peer.jwt("acme.example"), agent="books", **carrying(member)))
+    assert caller_of(scene.ask(scene.peer.jwt("acme.example"), agent="books", **carrying(member)))
     other = slack(scene, audience="@books@acme.example", subject="slack:T999/U1")
     refused = scene.ask(scene.peer.jwt("acme.example"), agent="books", **carrying(other))
     assert code_of(refused) == "access_denied"
@@ -385,7 +387,7 @@ def test_nobody_makes_another_organisation_pay(scene: Trusting) -> None:
     evidence = scene.slack.evidence(
         "@paid@acme.example",
         subject="slack:T123/U456",
-        method="urn:mentionable:auth:slack-workspace-member:v0.1",
+        method=MEMBER,
         assurance="platform",
         claims={"consent": "payment"},
     )
@@ -423,7 +425,7 @@ def test_a_header_that_says_who_calls_says_it_to_nobody(
     assert code_of(reply) in {"access_denied", "malformed_caller_context"}
     plain = scene.ask(scene.peer.jwt(), fields=[field])
     if plain.status == 200 and "error" not in plain.json:
-        assert told(plain)["address"] == "@agent-a@globex.example"
+        assert caller_of(plain)["address"] == "@agent-a@globex.example"
     assert len(scene.pages.asked) == before
 
 

@@ -13,7 +13,15 @@ from msgspec import Struct
 from tests.faults.stores import move_to
 from tests.interop.conftest import Databases
 from tests.interop.identity.issuer import Issuer
-from tests.interop.identity.scene import AGENTS, Elsewhere, b64url, code_of, elsewhere, now, told
+from tests.interop.identity.scene import (
+    AGENTS,
+    Elsewhere,
+    b64url,
+    caller_of,
+    code_of,
+    elsewhere,
+    now,
+)
 from tests.support.a2a.wire import BINDINGS, JSON, VERSION, message, result_of, written
 from tests.support.http import Reply, request
 from tests.support.organisation import Organisation
@@ -140,7 +148,7 @@ def scene(database: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iter
 @pytest.mark.parametrize("binding", BINDINGS)
 def test_the_subject_of_an_access_token_is_who_calls(scene: Scene, binding: str) -> None:
     for token in (scene.jwt(), scene.rs256(aud=["x", "globex.example"])):
-        found = told(scene.ask(token, binding=binding))
+        found = caller_of(scene.ask(token, binding=binding))
         assert (found["how"], found["name"]) == ("a2a-oauth", "oauth:login.example#user-1")
     assert scene.issuer.times("/keys") == 1
 
@@ -174,7 +182,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         lambda scene: scene.jwt(iss="https://evil.example"),
         "credential_invalid",
     ),
-    "a token of nobody": (lambda scene: "at-unknown", "token_invalid"),
+    "a token of nobody": (lambda _: "at-unknown", "token_invalid"),
     "no scope for it": (lambda scene: scene.jwt(scope=""), "permission_missing"),
 }
 
@@ -210,7 +218,7 @@ def test_an_issuer_is_asked_about_a_token_that_names_nobody(scene: Scene) -> Non
     }
     before = scene.issuer.times("/introspect")
     for _ in range(3):
-        found = told(scene.ask("opaque-1"))
+        found = caller_of(scene.ask("opaque-1"))
         assert (found["how"], found["name"].endswith("#user-9")) == ("a2a-oauth", True)
     assert scene.issuer.times("/introspect") == before + 1  # it is remembered
     for _ in range(3):
@@ -228,7 +236,7 @@ def test_an_issuer_is_asked_about_a_token_that_names_nobody(scene: Scene) -> Non
 
 def test_our_own_tokens_are_asked_about_nowhere(scene: Scene) -> None:
     before = scene.issuer.times("/introspect")
-    assert told(scene.ask(scene.globex.token))["how"] == "token"
+    assert caller_of(scene.ask(scene.globex.token))["how"] == "token"
     assert code_of(scene.ask("ck_wrong")) == "token_invalid"
     assert scene.issuer.times("/introspect") == before
 

@@ -20,9 +20,9 @@ from carnet.runtime.agents.remote import Remote, RemoteEndpoint, SignedLink, Ski
 from carnet.runtime.agents.samvad_peer import SamvadPeer
 from carnet.runtime.egress.addresses import Allowed, read_destination
 from carnet.runtime.peers.a2a.access_tokens import AccessTokens, OAuthClient
-from carnet.runtime.peers.a2a.attesting import Attesting
 from carnet.runtime.peers.a2a.cards import A2aCards, card_site
 from carnet.runtime.peers.a2a.client import A2aClient, A2aEndpoint
+from carnet.runtime.peers.a2a.own_evidence import Attesting
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.offers import Offers, SiteOffer
 from carnet.runtime.peers.samvad_client import SamvadClient, recipient_of, site_of

@@ -8,8 +8,9 @@ from carnet.gateway.endpoint import DialectEndpoint
 from carnet.gateway.own_tasks.bearer import Bearers
 from carnet.gateway.own_tasks.endpoint import TaskEndpoint
 from carnet.guards.admission.order import Signed
-from carnet.guards.caller.evidence import Evidenced, Policy
-from carnet.guards.target.access import Listed
+from carnet.guards.caller.evidence import Evidenced, IssuerPolicy
+from carnet.guards.target.access import OnList
+from carnet.http.exchange import Access
 from carnet.ports.trust.keys import KeyRing
 from carnet.ports.world.clock import Clock
 from carnet.ports.world.http_client import HttpClient
@@ -21,7 +22,7 @@ class IdentityParts(Struct, frozen=True, kw_only=True, eq=False):
     """What verifies who calls beside tokens and signatures."""
 
     evidenced: Evidenced
-    listed: Listed
+    listed: OnList
     issuers: Issuers | None  # of access tokens; None where none is configured
     store: Store
 
@@ -46,10 +47,10 @@ def build_identity(
 ) -> IdentityParts:
     """What the `[identity]` section says."""
     identity, url = settings.identity, settings.gateway.public_url
-    policy = Policy(identity.trusted, store.peers)
+    policy = IssuerPolicy(identity.trusted, store.peers)
     return IdentityParts(
         evidenced=Evidenced(keys, policy, identities, clock, store.used_nonces, url),
-        listed=Listed(settings.gateway.domain, store.people, identity.contact),
+        listed=OnList(settings.gateway.domain, store.people, identity.contact),
         issuers=_issuers(settings, http, clock, identities),
         store=store,
     )
@@ -61,6 +62,13 @@ def build_bearers(settings: Settings) -> Bearers:
     return Bearers(
         [each.issuer for each in issuers], asks=any(each.introspection_url for each in issuers)
     )
+
+
+def build_access(settings: Settings, store: Store, clock: Clock) -> Access:
+    """What knows tokens of ours, and leaves the credentials of others to whoever judges them."""
+    access = Access(store.tokens, clock, store.look_again)
+    access.is_foreign = build_bearers(settings).is_foreign
+    return access
 
 
 def with_bearers(endpoint: DialectEndpoint, bearers: Bearers) -> DialectEndpoint:

@@ -90,8 +90,8 @@ def _evidence(grounds: Grounds) -> str:
 
 
 def _credential(grounds: Grounds) -> str:
-    said = f", which names {grounds.subject}" if grounds.subject else ""
-    return f"holds under the key {grounds.key}{said}"
+    names = f", which names {grounds.subject}" if grounds.subject else ""
+    return f"holds under the key {grounds.key}{names}"
 
 
 def _sender(grounds: Grounds) -> str:
@@ -126,12 +126,12 @@ _SCHEMA: Final[tuple[str, Tell]] = (
 _PAYING: Final[tuple[str, Tell]] = ("paying", _paying)
 _EVIDENCE: Final[tuple[str, Tell]] = ("evidenced", _evidence)
 _LISTED: Final[tuple[str, Tell]] = (
-    "listed",
+    "on list",
     lambda grounds: "on the list of the agent" if grounds.allowed else "",
 )
 _PERMITTED: Final[tuple[str, Tell]] = ("permitted", lambda grounds: f"may {grounds.needs}")
 
-OPTIONAL: Final = frozenset({"evidenced", "listed"})  # for calls that have anything of the kind
+OPTIONAL: Final = frozenset({"evidenced", "on list"})  # for calls that have anything of the kind
 
 _AFTER_TOKEN: Final[tuple[tuple[str, Tell], ...]] = (
     _EVIDENCE,

@@ -19,8 +19,6 @@ from carnet.core.people.address import AGENT
 
 MOST_CARRIED_BYTES: Final = 64 * 1024  # of one carrier
 MOST_EVIDENCE: Final = 8
-MOST_CREDENTIALS: Final = 4
-MOST_CREDENTIAL_BYTES: Final = 32 * 1024
 MOST_SECONDS: Final = 600  # that an attestation may hold
 SKEW_SECONDS: Final = 60
 MOST_SUBJECT: Final = 512
@@ -143,7 +141,7 @@ class AllowRule(Struct, frozen=True, kw_only=True):
     on_behalf_of: str | None = None  # None: whoever it acts for, or for nobody
     action: str = ANYTHING  # the id of a skill; `chat` is to talk
 
-    def lacks(self, action: str, named: Sequence["Named"]) -> str | None:
+    def lacks(self, action: str, named: Sequence["ProvedNames"]) -> str | None:
         """What is wanting for it to admit one of these; None if it does."""
         if not fits(self.action, action):
             return "action"
@@ -157,7 +155,7 @@ class AllowRule(Struct, frozen=True, kw_only=True):
         return None if is_for else "on_behalf_of"
 
 
-class Named(Struct, frozen=True):
+class ProvedNames(Struct, frozen=True):
     """Names that were proved for one and the same caller, and whom it acts for."""
 
     subjects: tuple[str, ...]
@@ -175,7 +173,7 @@ _LACKS: Final = ("on_behalf_of", "subject", "action")  # the nearest to being ad
 
 
 def denied_by(
-    rules: Iterable[AllowRule], action: str, named: Sequence[Named]
+    rules: Iterable[AllowRule], action: str, named: Sequence[ProvedNames]
 ) -> tuple[int, str] | None:
     """The rule that is nearest to admitting a caller, and what it lacks; None if one admits it."""
     nearest: tuple[int, int] | None = None

@@ -11,15 +11,14 @@ from msgspec.structs import replace
 
 from carnet.core.call import Ask, Claim
 from carnet.core.people.grant import AccessToken
-from carnet.core.people.identity import Actor, Caller, Standing
+from carnet.core.people.identity import Actor, Caller, Secret, Standing
 from carnet.core.people.proof import Proof
 from carnet.errors import KeyUnknown, NonceReplayed, PeerUnknown, SignatureInvalid, TokenInvalid
-from carnet.guards.admission.order import Order
-from carnet.guards.caller.access_token import Grants, caller_of
-from carnet.guards.caller.evidence import Nonces
+from carnet.guards.admission.order import GateParts, Order, Signed
+from carnet.guards.caller.access_token import caller_of
+from carnet.guards.caller.authentication import authenticate
 from carnet.guards.candidate import Candidate
 from carnet.guards.proof.replay import nonce_of
-from carnet.ports.world.clock import Clock
 
 RIGHTS = frozenset({"run:read", "run:cancel"})
 _UNREAD = Claim(dialect="", agent="", ask=Ask(messages=()), digest=b"", request=b"")
@@ -31,17 +30,43 @@ class KnownAskers:
     def __init__(
         self,
         order: Order,
-        clock: Clock,
+        parts: GateParts,
         look_again: Callable[[], Awaitable[bool]],
-        nonces: Nonces | None,
-        grants: Grants | None,
+        by: Signed | None,
     ) -> None:
-        """`order` has the guards; `nonces` what was used; `grants` verifies access tokens."""
+        """`order` has the guards, `parts` and `by` what else is judged with."""
         self._order = order
-        self._clock = clock
+        self._tokens = parts.tokens
+        self._clock = parts.clock
         self._look_again = look_again
-        self._nonces = nonces
-        self._grants = grants
+        self._nonces = None if by is None else by.nonces
+        self._grants = None if by is None else by.grants
+        self._knows_keys = by is not None
+
+    async def vouch(self, authorization: Secret | None, proof: Proof | None) -> str:
+        """Refuse who could not be admitted whatever it asks, unread (A75); else tell its name."""
+        has_looked = False
+        while True:
+            try:
+                if proof is None:
+                    now = self._clock.wall_us()
+                    return authenticate(authorization, self._tokens, now).account
+                await self._vouch_for(proof)
+            except (TokenInvalid, PeerUnknown, KeyUnknown):
+                if has_looked or not await self._look_again():
+                    raise
+                has_looked = True
+            else:
+                return proof.sender
+
+    async def _vouch_for(self, proof: Proof) -> None:
+        if not self._knows_keys:
+            raise SignatureInvalid("this gate knows no keys")
+        candidate = Candidate(replace(_UNREAD, proof=proof), self._clock.wall_us())
+        for guard in self._order.by_head:
+            waiting = guard(candidate)
+            if waiting is not None:
+                await waiting
 
     async def who(self, shown: Proof | AccessToken, agent: str, *, uses: bool = True) -> Caller:
         """The caller that a credential proves; with `uses` it is used up."""

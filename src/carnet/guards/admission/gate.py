@@ -10,9 +10,14 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from carnet.core.call import Ask, Call, Claim
+from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Claim, turn_key
+from carnet.core.chain.allowance import Allowance
+from carnet.core.chain.carnet import Carnet
+from carnet.core.chain.grounds import write_grounds
+from carnet.core.people.delegation import narrower
 from carnet.core.people.identity import Secret
 from carnet.core.people.proof import Proof
+from carnet.core.sealed_call import Later
 from carnet.errors import (
     Cancelled,
     DepthExceeded,
@@ -22,29 +27,181 @@ from carnet.errors import (
     PaymentRequired,
     PeerUnknown,
     RateLimited,
-    SignatureInvalid,
     SkillForbidden,
     TokenInvalid,
 )
 from carnet.guards.admission.asker import KnownAskers
 from carnet.guards.admission.children import Children
-from carnet.guards.admission.intake import Intake
 from carnet.guards.admission.order import GateParts, Order, Signed
+from carnet.guards.admission.tasks import make_later, make_listed
 from carnet.guards.admission.transaction import (
     Entry,
     Transaction,
+    answer_of,
+    deadline_of,
+    grounds_of,
+    quote,
+    set_aside,
 )
-from carnet.guards.caller.authentication import authenticate
+from carnet.guards.caller.delegation import once_of
 from carnet.guards.candidate import Candidate
 from carnet.guards.limits import (
     Concurrency,
     Paying,
     Runaway,
     bucket_of,
+    counted_as,
+    daily_tokens,
+    unfinished,
 )
-from carnet.guards.target.target import came_back
+from carnet.guards.proof.replay import nonce_of
+from carnet.guards.target.target import came_back, check_credential, names_parent, onward_carnet
 from carnet.ports.calls.admission import CameBack, ClientCallee, ClientLeave
-from carnet.ports.calls.turns import Nonce, Turns
+from carnet.ports.calls.turns import Nonce, Quota, Rate, Turns
+
+MINUTE = 60
+
+
+class Intake:
+    """Makes entries."""
+
+    def __init__(self, parts: GateParts, by: Signed | None) -> None:
+        """`by` has the rates and quotas of signed claims."""
+        self._clock = parts.clock
+        self._ids = parts.ids
+        self._domain = parts.domain
+        self._last_depth = parts.depths.default
+        self._currency = "" if by is None else by.currency
+        self._by = by
+
+    def entry(self, candidate: Candidate) -> Entry:
+        """The entry of a candidate, with everything that the transaction is told."""
+        claim, target, payer = candidate.claim, candidate.target, candidate.payer
+        if candidate.credential is not None:
+            check_credential(target, candidate.credential)
+        if claim.budget is not None:  # it can only lower what may be spent
+            candidate.budget = narrower(candidate.budget, claim.budget)
+        carnet = self._document(candidate)
+        key = turn_key(
+            payer=payer.account,
+            actor=candidate.caller.actor.name + candidate.speaks,
+            agent=target.name,
+            carnet=carnet,
+            digest=claim.digest,
+        )
+        onward = None  # for an agent of ours
+        if target.is_remote:
+            onward = onward_carnet(
+                carnet, target, self._domain, key=key, last_depth=self._last_depth
+            )
+        allowance, taken = None, 0
+        if candidate.budget is not None:
+            allowance = Allowance(candidate.budget)
+            owned = target.is_remote and target.auth_source == AGENT_OWNED
+            most = 0 if owned else quote(target, claim.ask, len(claim.request))
+            taken, left = set_aside(allowance, target, most, self._currency)
+            onward = None if onward is None else msgspec.structs.replace(onward, budget=left)
+        most_tokens = None if claim.proof is None else target.tokens_per_day
+        tokens = None if most_tokens is None else daily_tokens(candidate, most_tokens)
+        later = make_later(candidate, self._ids) if claim.is_task else None
+        admitted = Admitted(
+            agent=target.name,
+            ask=claim.ask,
+            carnet=carnet,
+            caller=candidate.caller,
+            payer=payer,
+            dialect=claim.dialect,
+            correlation=claim.correlation,
+            onward=onward,
+            document=None if claim.proof is None else claim.proof.document,
+            set_aside=taken,
+            credential=candidate.credential,
+            reserve=0 if payer.limit is None else quote(target, claim.ask, len(claim.request)),
+            delegation=candidate.delegation,
+            callback=claim.callback,
+            quota=None if tokens is None else tokens.name,
+            task_quota=None if later is None else later.quota,
+        )
+        quotas = () if tokens is None and later is None else self._quotas(tokens, later)
+        return self._entry_of(candidate, admitted, key, allowance, quotas, later)
+
+    def _entry_of(
+        self,
+        candidate: Candidate,
+        admitted: Admitted,
+        key: bytes,
+        allowance: Allowance | None,
+        quotas: tuple[Quota, ...],
+        later: Later | None,
+    ) -> Entry:
+        claim, rates = candidate.claim, self._rates(candidate)
+        return Entry(
+            admitted=admitted,
+            target=candidate.target,
+            key=key,
+            digest=claim.digest,
+            request=claim.request,
+            allowance=allowance,
+            rates=rates,
+            quotas=quotas,
+            nonce=None if claim.proof is None else nonce_of(candidate),
+            wire_parent=bool(claim.marks) and names_parent(claim),
+            once=None if candidate.delegation is None else once_of(candidate.delegation),
+            later=later,
+            listed=None
+            if later is not None or claim.ask.context is None
+            else make_listed(candidate, claim.ask.context, self._ids),
+            now=candidate.now,
+            grounds=write_grounds(grounds_of(candidate, admitted, rates, quotas)),
+            resolution=None
+            if claim.resolution is None
+            else answer_of(claim.resolution, candidate.shown),
+        )
+
+    def _quotas(self, tokens: Quota | None, later: Later | None) -> tuple[Quota, ...]:
+        quotas = () if tokens is None else (tokens,)
+        if later is None or self._by is None:
+            return quotas
+        return (*quotas, unfinished(later, self._by.tasks_per_sender))
+
+    def _rates(self, candidate: Candidate) -> tuple[Rate, ...]:
+        by = self._by
+        rates: tuple[Rate, ...] = ()
+        if by is not None and candidate.claim.proof is not None:
+            agent = f"agent:{candidate.target.name}"
+            sender = bucket_of(counted_as(candidate))
+            rates = (
+                Rate(bucket=sender, calls=by.sender_calls, seconds=MINUTE),
+                Rate(bucket=agent, calls=by.agent_calls, seconds=MINUTE),
+            )
+        token = candidate.shown
+        if token is None or token.rate_calls is None:
+            return rates
+        bucket = f"token:{token.n}"
+        own = Rate(bucket=bucket, calls=token.rate_calls, seconds=token.rate_seconds)
+        return (*rates, own)
+
+    def _document(self, candidate: Candidate) -> Carnet:
+        position, target = candidate.position, candidate.target
+        deadline = candidate.deadline
+        if not candidate.claim.is_task:  # the time that a task may take begins when it runs
+            deadline = deadline_of(deadline, target, self._clock)
+        run = position.run or f"conv_{self._ids.ordered_uuid()}"
+        return Carnet(
+            run=run,
+            turn=position.turn or f"turn_{self._ids.uuid()}",
+            depth=position.depth,
+            last_depth=position.last_depth,
+            bound_by=position.bound_by,
+            parent_turn=position.parent_turn,
+            speaker=position.speaker,
+            run_is_ours=position.run is None,
+            path=candidate.path,
+            on_behalf_of=candidate.on_behalf_of,
+            deadline=deadline,
+            budget=candidate.budget,
+            trace=candidate.claim.trace,
+        )
 
 
 class Gate:
@@ -85,13 +242,7 @@ class Gate:
         self._paying = Paying(tokens=parts.tokens, peers=parts.peers, domain=parts.domain)
         self._order = Order(parts, self._paying, by_proof)
         self._intake = Intake(parts, by_proof)
-        self.askers = KnownAskers(
-            self._order,
-            clock,
-            look_again,
-            None if by_proof is None else by_proof.nonces,
-            None if by_proof is None else by_proof.grants,
-        )
+        self.askers = KnownAskers(self._order, parts, look_again, by_proof)
         self._children = Children(parts, self._transaction, self._paying, by_proof)
 
     async def admit(self, claim: Claim) -> Call:
@@ -129,29 +280,7 @@ class Gate:
 
     async def vouch(self, authorization: Secret | None, proof: Proof | None) -> str:
         """Refuse who could not be admitted whatever it asks, unread (A75); else tell its name."""
-        has_looked = False
-        while True:
-            try:
-                if proof is None:
-                    now = self._clock.wall_us()
-                    return authenticate(authorization, self._tokens, now).account
-                await self._vouch_for(proof)
-            except (TokenInvalid, PeerUnknown, KeyUnknown):
-                if has_looked or not await self._look_again():
-                    raise
-                has_looked = True
-            else:
-                return proof.sender
-
-    async def _vouch_for(self, proof: Proof) -> None:
-        if not self._knows_keys:
-            raise SignatureInvalid("this gate knows no keys")
-        unread = Claim(dialect="", agent="", ask=Ask(messages=()), digest=b"", request=b"")
-        candidate = Candidate(msgspec.structs.replace(unread, proof=proof), self._clock.wall_us())
-        for guard in self._order.by_head:
-            waiting = guard(candidate)
-            if waiting is not None:
-                await waiting
+        return await self.askers.vouch(authorization, proof)
 
     def _examine(self, claim: Claim) -> Candidate:
         """Judge a claim by its token alone, where nothing has to be waited for."""
@@ -177,6 +306,9 @@ class Gate:
         except (LoopDetected, DepthExceeded) as refusal:
             self.on_return(came_back(candidate, refusal))
             raise
+        if candidate.evidence:
+            caller, evidence = candidate.caller, candidate.evidence
+            candidate.caller = msgspec.structs.replace(caller, evidence=evidence)
         if claim.proof is None and claim.callback is not None:
             judged = self._order.called_back(candidate)
             if judged is not None:

@@ -14,7 +14,7 @@ from carnet.guards.admission.transaction import CheckAnswer
 from carnet.guards.caller.access_token import Granted, Grants
 from carnet.guards.caller.authentication import KnownCaller, Listed
 from carnet.guards.caller.delegation import Delegated, EndedLink, Fresh, InScope, no_link
-from carnet.guards.caller.evidence import Evidenced, Nonces
+from carnet.guards.caller.evidence import Evidenced, SingleUses
 from carnet.guards.caller.sender import KnownSender
 from carnet.guards.caller.trust import Trusted
 from carnet.guards.candidate import Guard
@@ -22,7 +22,7 @@ from carnet.guards.limits import Paying, WithinRate
 from carnet.guards.proof.replay import Unrepeated
 from carnet.guards.proof.signature import Addressed, in_time, signed
 from carnet.guards.proof.travel import Travelled, Unlooped, travels
-from carnet.guards.target.access import Listed as OnList
+from carnet.guards.target.access import OnList
 from carnet.guards.target.injection import Scan, Scanned
 from carnet.guards.target.target import (
     CallbackCheck,
@@ -75,7 +75,7 @@ class Signed(Struct, frozen=True, kw_only=True, eq=False):
     evidenced: Evidenced | None = None  # verifies what others vouch for
     on_list: OnList | None = None  # refuses who is not on the list of an agent
     grants: Grants | None = None  # verifies access tokens of configured issuers
-    nonces: Nonces | None = None  # what is used once beside the claims of turns
+    nonces: SingleUses | None = None  # what is used once beside the claims of turns
 
 
 class Order:
@@ -87,10 +87,19 @@ class Order:
         self.called_back = CalledBack(None if by is None else by.callbacks)
         self.unrepeated = Unrepeated()
         self.within_rate = WithinRate()
-        known = KnownCaller(parts.tokens, Listed(parts.peers))
-        after = self._after_token(parts, by)
-        # Size and shape were judged while reading; malformed stamps never become a claim.
-        self.by_token: tuple[Guard, ...] = (known, *after)  # a stranger is told nothing
+        listing = self._listing(parts, by)
+        self.by_token: tuple[Guard, ...] = (
+            # Size and shape were judged while reading; malformed stamps never become a claim.
+            KnownCaller(parts.tokens, Listed(parts.peers)),  # a stranger is told nothing
+            within_chain,  # before any look-up that a runaway chain could make us repeat
+            KnownAgent(parts.router),  # there must be someone to hold rights on
+            known_skill,  # and it must be one to talk to
+            permitted,  # rights before shape and money: who may not call cannot be billed
+            *listing,  # the agent's own list after the gateway's rights
+            *(() if by is None else (WellFormed(by.schemas),)),
+            paying,  # the last thing to know before the transaction
+        )
+        known, *after = self.by_token
         self.by_proof = () if by is None else self._proving(parts, by)
         # The same with what others vouch for, once it is known who brings it.
         vouched = () if by is None or by.evidenced is None else (by.evidenced,)
@@ -120,18 +129,6 @@ class Order:
             return self.by_grant
         return self.by_token if claim.carried is None else self.by_token_vouched
 
-    def _after_token(self, parts: GateParts, by: Signed | None) -> tuple[Guard, ...]:
-        """The guards of a claim whose caller is known by a token."""
-        return (
-            within_chain,  # before any look-up that a runaway chain could make us repeat
-            KnownAgent(parts.router),  # there must be someone to hold rights on
-            known_skill,  # and it must be one to talk to
-            permitted,  # rights before shape and money: who may not call cannot be billed
-            *self._listing(parts, by),  # and the agent's own list after the gateway's rights
-            *(() if by is None else (WellFormed(by.schemas),)),
-            self.paying,  # the last thing to know before the transaction
-        )
-
     def _listing(self, parts: GateParts, by: Signed | None) -> tuple[Guard, ...]:
         """The guard of agents that have a list, where one has: else it costs nothing."""
         has_lists = any(own.allow is not None for own in parts.router.local())
@@ -140,10 +137,7 @@ class Order:
     def _proving(
         self, parts: GateParts, by: Signed, vouched: tuple[Guard, ...] = ()
     ) -> tuple[Guard, ...]:
-        """The guards of a claim that brings a proof, in the order of the protocol's answers.
-
-        `vouched` judge what others say of its sender.
-        """
+        """The guards of a claim that brings a proof, in the order of the protocol's answers."""
         peers, clock, domain = parts.peers, parts.clock, parts.domain
         return (
             in_time,  # so that nonces need to be remembered for minutes only

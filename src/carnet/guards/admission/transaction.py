@@ -8,7 +8,7 @@ Law 3. For an agent elsewhere that is free nothing is reserved, and it is told t
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 import msgspec
 from msgspec import Struct
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from carnet.core.call import Admitted, Ask, Call, Offer, Target, call_of
 from carnet.core.chain.allowance import Allowance
-from carnet.core.chain.grounds import read_grounds, write_grounds
+from carnet.core.chain.grounds import By, Grounds, read_grounds, write_grounds
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.interrupt import (
     PAYMENT,
@@ -25,34 +25,22 @@ from carnet.core.messages.interrupt import (
     StatedResolution,
     hash_state,
 )
-from carnet.core.money.amount import format_amount
 from carnet.core.people.delegation import narrower
+from carnet.core.people.evidence import Evidence
 from carnet.core.people.identity import Token
 from carnet.core.people.proof import SECOND_US, Spending
 from carnet.core.sealed_call import Later, SealedCall, write_sealed_call
 from carnet.errors import (
     AnswerForbidden,
-    BillUnpaid,
-    CarnetError,
-    ChainMismatch,
     DefinitionChanged,
-    DelegationReplayed,
-    IdempotencyMismatch,
-    NonceReplayed,
-    PaymentRequired,
     PermissionMissing,
-    PolicyStateInvalid,
-    RateLimited,
-    RunCallsExceeded,
-    SpendingLimitReached,
     TaskNotFound,
-    TokenBudgetExceeded,
-    TooManyTasks,
 )
+from carnet.guards.admission.denials import refusal
+from carnet.guards.candidate import Candidate
 from carnet.guards.limits import PAY
 from carnet.ports.calls.tasks import ListedTask, TaskClaim, Tasks
 from carnet.ports.calls.turns import (
-    TASKS,
     Answer,
     Claimed,
     Denied,
@@ -187,7 +175,7 @@ class Transaction:
             entry.allowance.give_back(entry.admitted.set_aside)
         if verdict.reason == "mismatch" and entry.made_in is not None:
             raise DefinitionChanged
-        raise refusal(verdict, entry, self._most_run_calls)
+        raise refusal(verdict, entry.admitted, entry.quotas, self._most_run_calls)
 
     def _freed(self, entry: Entry) -> Entry:
         """The same for an agent that may charge nothing, and is told so."""
@@ -275,6 +263,60 @@ def answer_of(brought: StatedResolution, token: Token | None = None) -> Answer:
     )
 
 
+def grounds_of(
+    candidate: Candidate, admitted: Admitted, rates: tuple[Rate, ...], quotas: tuple[Quota, ...]
+) -> Grounds:
+    """What the guards found of a claim."""
+    carnet, payer, target = admitted.carnet, admitted.payer, candidate.target
+    token, peer, proof = candidate.shown, candidate.peer, candidate.claim.proof
+    skill = candidate.skill
+    by: By = "signature"
+    if proof is None:
+        by = "token" if candidate.grant is None else "a2a-oauth"
+    elif proof.profile == "jwt":
+        by = "a2a-jwt"
+    return Grounds(
+        by=by,
+        caller=admitted.caller.actor.name,
+        token=None if token is None else token.name,
+        sender=None if proof is None else proof.sender,
+        key=None if proof is None else proof.keyid,
+        peer=None if peer is None else peer.domain,
+        document=admitted.document is not None,
+        delegation=0 if admitted.delegation is None else len(admitted.delegation.chain()),
+        depth=carnet.depth,
+        last_depth=carnet.last_depth,
+        stamp=carnet.bound_by,
+        agent=target.name,
+        skill=admitted.ask.skill,
+        checked=admitted.ask.payload is not None,
+        callback=admitted.callback is not None,
+        needs=target.needs,
+        trust=(None if skill is None else skill.trust) or target.trust,
+        payer=str(payer.account),
+        forwarded=payer.by_forwarding,
+        limit=payer.limit,
+        reserve=admitted.reserve,
+        rates=tuple([rate.bucket for rate in rates]) if rates else (),
+        quotas=tuple([quota.name for quota in quotas]) if quotas else (),
+        subject=None if proof is None else proof.subject,
+        evidence=_shown(candidate.evidence) if candidate.evidence else (),
+        faults=candidate.faults,
+        allowed=target.allow is not None,
+    )
+
+
+def _shown(evidence: Iterable[Evidence]) -> tuple[str, ...]:
+    """Evidence in a few words: who, for whom, by whose word."""
+    return tuple(
+        [
+            f"{each.subject}{'' if each.principal is None else f' for {each.principal}'}"
+            f", by {each.issuer}"
+            for each in evidence
+        ]
+    )
+
+
 def quote(target: Target, ask: Ask, request_bytes: int) -> int:
     """The most a call may cost: what is reserved before it runs."""
     tokens_out = ask.max_tokens or LIKELY_TOKENS_OUT
@@ -305,44 +347,6 @@ def with_less_reserved(entry: Entry, reserved: int, currency: str) -> Admitted:
         return replace(admitted, carnet=narrowed, reserve=reserved)
     onward = replace(admitted.onward, budget=narrower(admitted.onward.budget, most))
     return replace(admitted, onward=onward, reserve=reserved)
-
-
-def refusal(denied: Denied, entry: Entry, most_run_calls: int) -> CarnetError:
-    """The error that a refused transaction stands for."""
-    granted, payer = entry.admitted.delegation, entry.admitted.payer
-    refusals: dict[str, CarnetError] = {
-        "replayed": NonceReplayed(),
-        "spent": DelegationReplayed(link=1 if granted is None else granted.single_use_link()),
-        "mismatch": IdempotencyMismatch(),
-        "resolution": PolicyStateInvalid(),
-        "chain": ChainMismatch("the parent turn is known here at another depth"),
-        "moved": ChainMismatch("the turn is known here at another depth"),
-        "rate": RateLimited(denied.bucket or "", retry_after=denied.retry_after or 1),
-        "quota": _used_up(denied, entry.quotas),
-        "run_calls": RunCallsExceeded(limit=most_run_calls),
-        "spending": (SpendingLimitReached if payer.own_issue else PaymentRequired)(
-            **_amounts(denied, entry)
-        ),
-        "unpaid": BillUnpaid(unpaid=format_amount(denied.amount)),
-    }
-    return refusals[denied.reason]
-
-
-def _amounts(denied: Denied, entry: Entry) -> dict[str, str]:
-    """What is needed; and what its payer has left, unless somebody else is told."""
-    needed = denied.needed or entry.admitted.reserve  # by an answer, or by the call
-    facts = {"needed": format_amount(needed)} if needed else {}
-    if not entry.admitted.payer.by_forwarding:
-        facts["left"] = format_amount(denied.amount)
-    return facts
-
-
-def _used_up(denied: Denied, quotas: Sequence[Quota]) -> CarnetError:
-    """The error for a quota that is used up."""
-    name = denied.bucket or ""
-    quota = next((quota for quota in quotas if quota.name == name), Quota(name=name, limit=0))
-    facts = {"limit": quota.limit, "retry_after": denied.retry_after or quota.retry_after}
-    return TooManyTasks(**facts) if name.startswith(TASKS) else TokenBudgetExceeded(**facts)
 
 
 def set_aside(

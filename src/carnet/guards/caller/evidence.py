@@ -36,14 +36,14 @@ CLOCKS_SECONDS: Final = 5  # how far the clocks of replicas may be apart
 _EVIDENCE: Final = "evidence:"  # before whom a nonce is of, so that it is nobody else's
 
 
-class Nonces(Protocol):
+class SingleUses(Protocol):
     """What was used, on all replicas together."""
 
     async def use(self, nonce: Nonce, by: str, now: int, /) -> bool:
         """Use it; False if somebody else has. `by` may use it again."""
 
 
-class Policy:
+class IssuerPolicy:
     """Whose evidence is believed, and of what."""
 
     def __init__(self, trusted: Sequence[TrustedIssuer] | None, peers: Peers) -> None:
@@ -69,10 +69,10 @@ class Evidenced:
     def __init__(
         self,
         keys: KeyRing,
-        policy: Policy,
+        policy: IssuerPolicy,
         identities: Identities,
         clock: Clock,
-        nonces: Nonces | None,
+        nonces: SingleUses | None,
         url: str = "",
     ) -> None:
         """Judge evidence.

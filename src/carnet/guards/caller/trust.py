@@ -77,6 +77,8 @@ class Trusted:
             domain=host_of(proof.sender),
             may_forward=peer is not None and peer.may_forward,
         )
+        if proof.subject is not None:
+            candidate.speaks = f"#{proof.subject}"
         caller = _caller(actor, standing, self._rights_of(standing), principal)
         check_rights(caller, standing, target, candidate.skill)
         context = candidate.claim.context

@@ -11,14 +11,16 @@ from collections.abc import Sequence
 
 from carnet.core.call import Ask, Call, Target
 from carnet.core.people.address import handle_of
-from carnet.core.people.evidence import CHATS, Evidence, Named, denied_by
+from carnet.core.people.evidence import CHATS, Evidence, ProvedNames, denied_by
 from carnet.core.people.identity import Caller
 from carnet.errors import AccessDenied
 from carnet.guards.candidate import Candidate
 from carnet.ports.trust.people import People
 
 
-def check_access(target: Target, ask: Ask, named: Sequence[Named], contact: str | None) -> None:
+def check_access(
+    target: Target, ask: Ask, named: Sequence[ProvedNames], contact: str | None
+) -> None:
     """Refuse who is not on the list of the agent."""
     if target.allow is None:
         return
@@ -29,7 +31,7 @@ def check_access(target: Target, ask: Ask, named: Sequence[Named], contact: str 
         raise AccessDenied(rule=rule, lacks=lacks, contact=contact)
 
 
-class Listed:
+class OnList:
     """Refuses callers that are not on the list of an agent that has one."""
 
     def __init__(self, domain: str, people: People | None, contact: str | None) -> None:
@@ -44,7 +46,9 @@ class Listed:
         if target.allow is None:
             return
         behalf = candidate.on_behalf_of
-        own = Named(self._subjects(candidate.caller, candidate.path), behalf[0] if behalf else None)
+        own = ProvedNames(
+            self._subjects(candidate.caller, candidate.path), behalf[0] if behalf else None
+        )
         named = [own, *named_by(candidate.evidence)]
         check_access(target, candidate.claim.ask, named, self._contact)
 
@@ -54,7 +58,7 @@ class Listed:
             return
         above = self._subjects(parent.caller, parent.carnet.path)
         own = handle_of(parent.agent, self._domain) or parent.agent
-        named = [Named((own, f"agent:{parent.agent}"), each) for each in above or (None,)]
+        named = [ProvedNames((own, f"agent:{parent.agent}"), each) for each in above or (None,)]
         check_access(target, ask, named, self._contact)
 
     def _subjects(self, caller: Caller, path: Sequence[str]) -> tuple[str, ...]:
@@ -74,6 +78,6 @@ class Listed:
         return tuple(found)
 
 
-def named_by(evidence: Sequence[Evidence]) -> list[Named]:
+def named_by(evidence: Sequence[Evidence]) -> list[ProvedNames]:
     """The subjects of verified evidence, each with whom it acts for."""
-    return [Named((each.subject,), each.principal) for each in evidence]
+    return [ProvedNames((each.subject,), each.principal) for each in evidence]

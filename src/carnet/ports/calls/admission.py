@@ -51,7 +51,7 @@ class ClientLeave(Struct, frozen=True, kw_only=True):
     listing: str | None = None  # how a program lists it; None: the operator does
 
 
-class Askers(Protocol):
+class CredentialAskers(Protocol):
     """Knows who asks with a credential that is no token of ours."""
 
     async def who(self, shown: Proof | AccessToken, agent: str, *, uses: bool = True) -> Caller:
@@ -68,7 +68,7 @@ class Admission(Protocol):
         """The name of a caller; refuse who cannot be admitted by its token or its signature."""
 
     @property
-    def askers(self) -> Askers:
+    def askers(self) -> CredentialAskers:
         """Who know those that ask with credentials of others."""
 
     async def admit_child(

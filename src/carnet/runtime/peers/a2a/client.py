@@ -23,8 +23,8 @@ from carnet.core.people.identity import Secret
 from carnet.errors import EgressRefused, PeerCredentialMissing, PeerRefused, PeerUnreachable
 from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, Outbound
 from carnet.runtime.peers.a2a.access_tokens import AccessTokens
-from carnet.runtime.peers.a2a.attesting import Attesting
 from carnet.runtime.peers.a2a.cards import A2aCards
+from carnet.runtime.peers.a2a.own_evidence import Attesting
 from carnet.runtime.peers.answer_reader import read_some
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.signing import Signing

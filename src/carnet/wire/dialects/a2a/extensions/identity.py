@@ -1,7 +1,7 @@
 """Identity evidence of Mentionable, as a row: what it is called, and where it must not stay.
 
 It is read with the claim and judged by the guards (`guards.caller.evidence`); calls carry it from
-`runtime.identity.attesting`.
+`runtime.peers.a2a.own_evidence`.
 """
 
 from typing import Final

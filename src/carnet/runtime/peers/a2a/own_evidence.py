@@ -102,15 +102,15 @@ class Attesting:
         """For whom it is made, the immediate caller first."""
         carnet, subject = call.carnet, self.subject(call)
         before = [name for name in reversed(carnet.path) if name != subject]
-        found = [*before, *self._origin(call, is_told=bool(before)), *carnet.on_behalf_of]
+        found = [*before, *self._origin(call, is_shown=bool(before)), *carnet.on_behalf_of]
         return tuple(dict.fromkeys(found))[:MOST_BEHALF]
 
-    def _origin(self, call: Call, *, is_told: bool) -> list[str]:
+    def _origin(self, call: Call, *, is_shown: bool) -> list[str]:
         """Who began it here: a person, or an organisation whose path does not tell."""
         caller = call.caller
         actor = caller.origin or caller.actor
         if actor.domain is not None:
-            is_peer = actor.how != "a2a-oauth" and not is_told
+            is_peer = actor.how != "a2a-oauth" and not is_shown
             return [AGENT + actor.domain] if is_peer else []
         person = None
         if caller.person is not None and self._people is not None:
