@@ -8,6 +8,13 @@ _ASIDE = ("test_evidence_that_is_not_right_is_set_aside_and_shown_and_the_call_g
 IDENTITY = (
     Mutant(
         "mentionable:credential:strict",
+        "wire/identity/credential.py",
+        "if whose != identity:",
+        "if False:",
+        tests=("test_nobody_vouches_for_a_name_of_somebody_elses",),
+    ),
+    Mutant(
+        "mentionable:credential:strict",
         "guards/proof/signature.py",
         "if ours.isdisjoint(proof.audiences):",
         "if False:",
@@ -15,21 +22,14 @@ IDENTITY = (
     ),
     Mutant(
         "mentionable:credential:strict",
-        "wire/crypto/credential.py",
-        "if whose != identity:",
-        "if False:",
-        tests=_STRICT,
-    ),
-    Mutant(
-        "mentionable:credential:strict",
-        "wire/crypto/credential.py",
+        "wire/identity/credential.py",
         "if not issued < expires <= issued + MOST_SECONDS:",
         "if False:",
         tests=_STRICT,
     ),
     Mutant(
         "mentionable:credential:strict",
-        "wire/crypto/credential.py",
+        "wire/identity/credential.py",
         "token = jws.read(text, typ=TYPE)",
         "token = jws.read(text, typ=None)",
         tests=_STRICT,
@@ -61,7 +61,7 @@ IDENTITY = (
     ),
     Mutant(
         "mentionable:credential:oauth",
-        "wire/crypto/access_token.py",
+        "wire/identity/access_token.py",
         "if audiences.isdisjoint(claims.audiences):",
         "if False:",
         tests=("test_an_access_token_that_is_not_right_is_refused",),

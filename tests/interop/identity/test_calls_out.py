@@ -151,7 +151,7 @@ def test_both_sides_record_who_pays_and_how_it_was_known(pair: Pair) -> None:
     ]
     assert out["turn"] == turns[0]["turn"]
     paying = {each["guard"]: each["found"] for each in out["grounds"]}["paying"]
-    assert paying.startswith("owner@acme.example")
+    assert paying.startswith("starter@acme.example")
 
 
 def test_nothing_of_a_credential_is_written_anywhere(pair: Pair) -> None:

@@ -1,13 +1,21 @@
 """The wire credential: a JWT that is signed with a key which its sender publishes."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.faults.stores import move_to
 from tests.interop.conftest import Databases
-from tests.interop.identity.scene import Scene, build, caller_of, code_of, elsewhere, now
+from tests.interop.identity.scene import (
+    Elsewhere,
+    Scene,
+    build,
+    caller_of,
+    code_of,
+    elsewhere,
+    now,
+)
 from tests.support.a2a.pages import PageHost
 from tests.support.a2a.wire import BINDINGS, message, result_of
 
@@ -34,7 +42,7 @@ def test_an_agent_of_a_peer_is_known_by_a_credential_of_its_key(scene: Scene, bi
     assert scene.pages.asked == []
 
 
-FORGED = {
+FORGED: dict[str, tuple[Callable[[Elsewhere], str], str]] = {
     "nobody's signature": (lambda peer: peer.jwt()[:-8] + "AAAAAAAA", "signature_invalid"),
     "alg none": (lambda peer: peer.jwt(header={"alg": "none"}), "credential_invalid"),
     "alg HS256": (lambda peer: peer.jwt(header={"alg": "HS256"}), "credential_invalid"),

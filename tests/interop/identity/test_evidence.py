@@ -248,7 +248,7 @@ def test_evidence_is_used_by_one_message_which_may_be_repeated(scene: Trusting) 
 
 def test_evidence_is_neither_recorded_nor_part_of_what_is_compared(scene: Trusting) -> None:
     sent = message("compared")
-    numbers = []
+    numbers, task = [], {}
     for _ in range(2):
         evidence = scene.peer.evidence()
         numbers.append(evidence["id"])

@@ -18,7 +18,7 @@ from carnet.core.people.grant import AccessToken
 from carnet.core.people.identity import Secret
 from carnet.core.people.proof import Proof
 from carnet.guards.caller.authentication import bearer
-from carnet.wire.crypto.credential import is_token, peek_issuer, read_credential
+from carnet.wire.identity.credential import is_token, peek_issuer, read_credential
 
 OURS: Final = re.compile(r"ck_[A-Za-z0-9_-]*", re.ASCII)  # how our own tokens begin
 

@@ -29,8 +29,9 @@ from carnet.ports.calls.turns import Nonce
 from carnet.ports.trust.keys import KeyRing, NotLearned
 from carnet.ports.trust.trust import Peers
 from carnet.ports.world.clock import Clock
-from carnet.wire.crypto import attestation, ed25519
-from carnet.wire.crypto.credential import named
+from carnet.wire.crypto import ed25519
+from carnet.wire.identity import attestation
+from carnet.wire.identity.credential import named
 
 CLOCKS_SECONDS: Final = 5  # how far the clocks of replicas may be apart
 _EVIDENCE: Final = "evidence:"  # before whom a nonce is of, so that it is nobody else's

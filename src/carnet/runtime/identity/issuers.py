@@ -42,7 +42,7 @@ from carnet.runtime.peers.cards import (
     Remembered,
     Site,
 )
-from carnet.wire.crypto import access_token as tokens
+from carnet.wire.identity import access_token as tokens
 
 MOST_REMEMBERED: Final = 4096  # tokens of one issuer
 ASKED_SECONDS: Final = 60

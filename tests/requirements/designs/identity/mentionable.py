@@ -2,6 +2,7 @@
 
 from tests.requirements.rows import Divergence, Row
 
+_WIRE = "tests/wire/identity/test_credential.py::"
 _CREDENTIALS = "tests/interop/identity/test_credentials.py::"
 _EVIDENCE = "tests/interop/identity/test_evidence.py::"
 _OUT = "tests/interop/identity/test_calls_out.py::"
@@ -38,6 +39,8 @@ ROWS = (
         (
             _CREDENTIALS + "test_a_credential_that_is_not_right_in_every_part_is_refused",
             _CREDENTIALS + "test_one_label_and_addresses_are_fetched_from_by_nobody",
+            _WIRE + "test_nobody_vouches_for_a_name_of_somebody_elses",
+            _WIRE + "test_whatever_the_text_it_is_a_proof_or_refused",
         ),
     ),
     Row(
@@ -65,7 +68,7 @@ ROWS = (
             + "test_tasks_are_those_of_who_speaks_and_a_question_uses_its_credential_up",
             _CREDENTIALS + "test_the_same_message_of_another_who_speaks_is_another_call",
         ),
-        Divergence("M50", "It is told that there is no such task, as of any other's: not 403."),
+        Divergence("R14", "It is told that there is no such task, as of any other's: not 403."),
     ),
     Row(
         "mentionable:credential:oauth",

@@ -20,8 +20,8 @@ from carnet.core.people.proof import SECOND_US
 from carnet.ports.trust.keys import SigningKeys
 from carnet.ports.trust.people import People
 from carnet.ports.world.clock import Clock, Ids
-from carnet.wire.crypto import attestation
-from carnet.wire.crypto.credential import write_credential
+from carnet.wire.identity import attestation
+from carnet.wire.identity.credential import write_credential
 
 HOLDS_SECONDS: Final = 300
 MAILTO: Final = "mailto"
