@@ -41,6 +41,7 @@ from carnet.runtime.peers.cards import (
     Fetching,
     Found,
     NotPublished,
+    PageAbsent,
     Remembered,
     Site,
 )
@@ -238,7 +239,7 @@ class Ring:
         self._plain.discard(site)
         try:
             page = await self._fetching.page(site, CARD_PATH)
-        except NotPublished:  # who speaks no SAMVAD may show its keys alone
+        except PageAbsent:  # who speaks no SAMVAD may show its keys alone
             return await self._of_set(site)
         with _believed(site):
             learned = _of_card(site, samvad.read_card(page))
