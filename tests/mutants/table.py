@@ -1,14 +1,16 @@
-"""All mutants, by the table whose rows they are about. Mentionable has none: few are proved."""
+"""All mutants, by the table whose rows they are about."""
 
 from tests.mutants.attacks import FAULTS, RESOURCES, SECURITY, SIGNATURES
 from tests.mutants.cards import A2A
 from tests.mutants.dialects import AGENTS_API, AGENTS_API_BODY, ENGINE, SAMVAD, TANGLE, TRAVEL
 from tests.mutants.dialogues import DIALOGUE
+from tests.mutants.identity import IDENTITY
 from tests.mutants.people import MEMORY, PEOPLE
 
 TABLES = {
     "tangle": TANGLE,
     "agents-api": (*AGENTS_API, *AGENTS_API_BODY),
+    "mentionable": IDENTITY,
     "samvad": SAMVAD,
     "travel": TRAVEL,
     "engine": ENGINE,

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from carnet.assembly.agents.agents import Agents
 from carnet.assembly.agents.turn_triggers import TriggersOfCalls
+from carnet.assembly.trust.identity import build_bearers, with_bearers
 from carnet.config import Limits, Settings
 from carnet.core.call import Call, Target
 from carnet.core.people.address import Identities
@@ -174,7 +175,7 @@ class _Building:
             currency=settings.ledger.currency,
             url=settings.gateway.public_url,
         )
-        self._bodies = LargeBodies()
+        self._bodies, self._bearers = LargeBodies(), build_bearers(settings)
         domain = settings.gateway.domain
         bearers = TurnBearers(store.keys, clock, store.look_again, domain=domain)
         self._turns = TurnCalls(bearers, backend.streams, clock)
@@ -239,9 +240,8 @@ class _Building:
 
     def endpoint(self, dialect: Dialect, answering: Answering) -> DialectEndpoint:
         kind = TaskEndpoint if is_going_on(dialect) else DialectEndpoint
-        return kind(
-            dialect,
-            answering,
+        made = kind(
+            *(dialect, answering),
             published=self.published,
             stamps=self._stamps,
             wake=self._backend.worker.wake,
@@ -249,27 +249,27 @@ class _Building:
             bodies=self._bodies,
             turns=self._turns if dialect.name == LOOPS_SPEAK else None,
         )
+        return with_bearers(made, self._bearers)
 
     def own_tasks(self, dialects: Sequence[Dialect], ids: Ids) -> OwnTaskParts:
         """What callers ask about their own tasks is answered with."""
         held = self._held(SUBSCRIBED_SECONDS)  # one that waits for an answer is read on
         answerings = {each.name: self.answering(each, held) for each in dialects}
         store, backend, clock = self._store, self._backend, self._clock
-        access = Access(store.tokens, clock, store.look_again)
-        records = self._tasks.records
+        access, records = Access(store.tokens, clock, store.look_again), self._tasks.records
         line = PeerLine(backend.http, store.peers, backend.agents.signing)
         addresses = CallbackAddresses(backend.http, store.outbox)
         return OwnTaskParts(
-            askers=Askers(access, records, Owners(backend.ring), self.published, clock),
+            askers=Askers(
+                *(access, records, Owners(backend.ring), self.published, clock),
+                *(self._bearers, backend.gate.askers),
+            ),
             records=records,
             published=self.published,
             callbacks=Callbacks(store.tasks, addresses, clock, ids),
             subscriptions=Subscriptions(answerings, self.published, backend.concurrency),
             cancels=RunCancellation(
-                backend.journal,
-                store.records,
-                line,
-                clock,
+                *(backend.journal, store.records, line, clock),
                 WaitingTasks(store.turns, backend.router),
             ),
             bodies=self._bodies,
@@ -281,8 +281,8 @@ class _Building:
         """The same for one dialect, if its callers can ask."""
         if not is_going_on(dialect):
             return None
-        store = self._store
-        continuations = Continuations(dialect, parts.askers, store.tasks, store.turns)
+        tasks, turns = self._store.tasks, self._store.turns
+        continuations = Continuations(dialect, parts.askers, tasks, turns)
         return OwnTasks(dialect, parts, continuations, self._receipt(dialect))
 
     def _receipt(self, dialect: Dialect) -> TaskReceipts:

@@ -25,6 +25,7 @@ from carnet.assembly.pages import (
 from carnet.assembly.stamps import known_stamps
 from carnet.assembly.store import bound
 from carnet.assembly.triggers.triggers import build_starter
+from carnet.assembly.trust.identity import build_access, build_identity
 from carnet.config import Settings
 from carnet.core.people.address import Identities
 from carnet.errors import CarnetError
@@ -39,7 +40,7 @@ from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.limits import Concurrency
 from carnet.guards.target.injection import Injection
-from carnet.http.exchange import Access, RouteTable, offered
+from carnet.http.exchange import RouteTable, offered
 from carnet.http.refusal import Refusing
 from carnet.ports.calls.triggers import Starter
 from carnet.ports.trust.keys import PinnedKey
@@ -189,6 +190,7 @@ def build_backend(
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
     concurrency = build_concurrency(settings.limits, former)
     by_proof = _signed(settings, store, ring, identities, schemas, http, lasting.ended)
+    by_proof = build_identity(settings, store, http, ring, clock, identities).added(by_proof)
     gate = _gate(settings, store, clock, ids, router, concurrency, stamps, by_proof)
     gate.on_return = journal.came_back
     dispatching.connect(gate, journal)
@@ -276,6 +278,7 @@ def _signed(
     return Signed(
         keys=ring,
         identities=identities,
+        url=settings.gateway.public_url,
         schemas=schemas,
         check_answer=check_answer,
         scan=Injection(classifier),
@@ -313,7 +316,7 @@ def build(
     endpoints = build_endpoints(
         settings, store, backend, clock, ids, metrics, dialects=dialects, stamps=known
     )
-    access = Access(store.tokens, clock, store.look_again)
+    access = build_access(settings, store, clock)
     operations = build_operations(store, backend, access, metrics)
     runs, run_rows = build_runs(settings, store, backend, known, clock, access)
     rows = [*endpoints.rows, *run_rows, *offered(OPERATIONS, operations)]

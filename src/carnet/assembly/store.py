@@ -124,6 +124,7 @@ def _peer(settings: Settings, domain: str, peer: PeerSettings) -> Peer:
         token=None if peer.token is None else resolve_secret(peer.token, settings.base, key=key),
         dialect=peer.dialect,
         signature_form=peer.signature_form,
+        auth=peer.auth,
         credit=peer.credit,
         most_cost=peer.max_cost,
         from_file=True,

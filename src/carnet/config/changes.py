@@ -48,6 +48,7 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
     ),
     "agents": frozenset({ALL}),
     "peers": frozenset({ALL}),
+    "identity": frozenset({ALL}),
     "models": frozenset({ALL}),
     "tools": frozenset({ALL}),
 }

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from carnet.config import readers as read
 from carnet.config.readers import SecretRef
+from carnet.config.trust.identity import Auth
 from carnet.core.money.amount import MICROS
 
 DIALECTS = (
@@ -54,6 +55,7 @@ class PeerSettings(Struct, frozen=True, kw_only=True):
     signature_form: Annotated[
         SignatureForm, read.one_of("auto", "samvad", "rfc9421", "carnet"), FORM_HELP
     ] = "auto"
+    auth: Auth = "auto"
     credit: Annotated[int, read.amount(), "What it may owe us."] = 0
     max_cost: Annotated[int, read.amount(), "The most it may charge us for one call."] = MICROS
     log_names: LogNames = ()

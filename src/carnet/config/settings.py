@@ -28,6 +28,7 @@ from carnet.config.outbound import (
 )
 from carnet.config.readers import SecretRef
 from carnet.config.tools import ToolSettings, tool_names
+from carnet.config.trust.identity import Allow, Audience, Auth, IdentitySettings, OAuthOut
 from carnet.core.call import Price
 
 MOST_DEPTH = 1000  # beyond it a limit is a mistake, not a limit
@@ -155,6 +156,7 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         read.one_of("pay", "all", "none"),
         "Which delegations are refused if it cannot be learned whether their issuer ended them.",
     ] = "pay"
+    allow: Allow = None
     url: Annotated[
         str | None,
         read.url(),
@@ -175,6 +177,9 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         "tangle, a2a, agents_api: how we authenticate to it; samvad: the token beside our "
         "signature.",
     ] = None
+    auth: Auth = "auto"
+    audience: Audience = None
+    oauth: OAuthOut = None
     skill: Annotated[
         str | None,
         read.text(),
@@ -320,6 +325,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     peers: dict[str, PeerSettings]
     models: dict[str, ModelSettings]
     egress: EgressSettings
+    identity: IdentitySettings
     outbox: OutboxSettings
     inbox: InboxSettings
     owner: OwnerSettings
@@ -377,6 +383,7 @@ SECTIONS: dict[str, type[Struct]] = {
     "ledger": LedgerSettings,
     "retention": RetentionSettings,
     "egress": EgressSettings,
+    "identity": IdentitySettings,
     "outbox": OutboxSettings,
     "inbox": InboxSettings,
     "owner": OwnerSettings,

@@ -21,6 +21,8 @@ from carnet.core.messages.interrupt import PAYMENT, Answered, Interrupt, StatedR
 from carnet.core.messages.output import Output
 from carnet.core.money.amount import MICROS
 from carnet.core.people.delegation import Delegation, Freshness
+from carnet.core.people.evidence import AllowRule, Carried
+from carnet.core.people.grant import AccessToken
 from carnet.core.people.identity import (
     CHAT,
     Account,
@@ -120,6 +122,8 @@ class Claim(Struct, frozen=True, kw_only=True):
     resolution: StatedResolution | None = None  # what its turn waits for
     budget: Spending | None = None  # the most that its sender says it is willing to spend
     exactly_once: bool = False  # a repeat of it is refused, and not answered from the record
+    carried: Carried | None = None  # what came with it about identities
+    access: AccessToken | None = None  # of a configured issuer, in the place of a token of ours
 
 
 class Agent(Protocol):
@@ -190,6 +194,7 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     require_auth: bool = False  # a signature alone is not enough, whoever's it is
     delegation_freshness: Freshness = "pay"  # what must be known not to have ended (R59)
     reentry: bool = False  # may be called again within its own chain
+    allow: tuple[AllowRule, ...] | None = None  # who may call it; None: whoever has the right to
     version: str = "1.0.0"  # its own, as its card shows it; never that of this program
     description: str = ""  # for its card; by default its name and domain
     converts: Callable[[str, dict[str, Any]], None] | None = None  # refuses what does not

@@ -67,6 +67,34 @@ class PermissionMissing(Refused, code="permission_missing", public=("permission"
     hint = "Ask the operator for a token with --scope {permission}."
 
 
+class AccessDenied(Refused, code="access_denied", public=("rule", "lacks")):
+    """The caller is known, and no rule of the agent's `allow` list admits it.
+
+    Once an agent has such a list, nobody else may call it. `rule` is the one that is nearest to
+    admitting the caller, and `lacks` what of it was not shown: a `subject` that is proved, whom it
+    acts for (`on_behalf_of`), or the `action`. What the rules themselves say is told to nobody.
+    """
+
+    template = "No rule of this agent admits you; the nearest is {rule}, for want of {lacks}."
+    hint = "Show identity evidence that fits that rule, or ask {contact} to admit you."
+
+    def __init__(self, *, rule: str, lacks: str, contact: str | None = None) -> None:
+        """`rule` names a rule of our configuration, `contact` is whom its operator named."""
+        super().__init__("", rule=rule, lacks=lacks, contact=contact or "its operator")
+
+
+class CredentialInvalid(Refused, code="credential_invalid", status=401, public=("reason",)):
+    """The bearer credential is a JWT, and none that is taken here.
+
+    It is compact and signed with EdDSA by a key that the sender publishes; its header has alg, kid
+    and typ "JWT" and nothing else; it says iss, sub, aud, iat, exp and jti, each once, and holds
+    for at most ten minutes. An access token is taken from the issuers of `[identity.oauth]` alone.
+    """
+
+    template = "The JWT of this request is not taken: {reason}."
+    hint = "Sign a new one for this agent with a key that your card shows; see 'carnet explain'."
+
+
 class SignatureMissing(Refused, code="signature_missing", status=401):
     """The request must be signed and is not."""
 

@@ -32,6 +32,7 @@ from carnet.core.messages.events import (
     Waiting,
     joined_text,
 )
+from carnet.core.people.grant import AccessToken
 from carnet.core.people.identity import Secret
 from carnet.core.people.proof import Proof
 from carnet.errors import CarnetError, OutcomeUnknown, ShuttingDown
@@ -117,6 +118,10 @@ class Answering:
     def vouch(self, authorization: Secret | None, proof: Proof | None) -> Awaitable[str]:
         """Refuse who could not be admitted whatever is asked; the name of who can."""
         return self._admission.vouch(authorization, proof)
+
+    async def vouch_access(self, shown: AccessToken, agent: str) -> str:
+        """The same of an access token of a configured issuer."""
+        return (await self._admission.askers.who(shown, agent)).actor.name
 
     def admit(self, claim: Claim) -> Awaitable[Call]:
         """Have a claim judged and recorded; `answer` must follow."""

@@ -13,6 +13,8 @@ from msgspec.structs import replace
 from carnet.core.call import Claim
 from carnet.core.chain.carnet import TOP, Position
 from carnet.core.people.delegation import Delegation
+from carnet.core.people.evidence import Evidence, Fault
+from carnet.core.people.grant import Grant
 from carnet.core.people.identity import Caller, Context, Payer, Secret, Skill, Token
 from carnet.core.people.proof import Proof, Spending
 from carnet.errors import Internal, SignatureMissing
@@ -36,6 +38,9 @@ class Candidate:
         "credential",
         "deadline",
         "delegation",
+        "evidence",
+        "faults",
+        "grant",
         "key",
         "now",
         "on_behalf_of",
@@ -47,6 +52,7 @@ class Candidate:
         "proof",
         "shown",
         "skill",
+        "speaks",
         "target",
         "token",
     )
@@ -73,6 +79,10 @@ class Candidate:
         self.deadline: float | None = None  # seconds, by the monotonic clock
         self.budget: Spending | None = None
         self.delegation: Delegation | None = None  # verified, every link of it
+        self.evidence: tuple[Evidence, ...] = ()  # verified
+        self.faults: tuple[Fault, ...] = ()  # why other evidence was set aside
+        self.speaks = ""  # who of its organisation: those share no turns (M50)
+        self.grant: Grant | None = None  # of an access token that was verified
         if claim.proof is not None:
             self.proof = claim.proof
 

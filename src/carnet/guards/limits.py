@@ -19,7 +19,8 @@ Law 2. A forwarded credential of our own issue pays or is refused; it is never r
 Law 3. One that is not ours becomes an account of the caller that vouches for it, bounded by what
        that caller may owe.
 Law 4. Who signs and brings no token pays for itself: a listed peer up to its credit, a stranger
-       nothing at all.
+       nothing at all. Who calls for somebody that has agreed to pay has it debited to that account,
+       which it answers for (R41). The subjects of an access token share what its issuer may owe.
 Law 5. Open calls are counted in this process, per caller and in all; whoever enters leaves,
        whatever happens.
 Law 6. What a call uses is told at its end. So a sender that has anything left is answered, and one
@@ -48,6 +49,7 @@ from typing import Final
 from carnet.core.chain.carnet import Position
 from carnet.core.memo import Memo
 from carnet.core.people.address import AGENT, host_of
+from carnet.core.people.grant import consented, payer_of
 from carnet.core.people.identity import Account, Caller, Payer, Secret, Token, allows
 from carnet.core.people.proof import SECOND_US, Proof
 from carnet.core.sealed_call import Later
@@ -94,9 +96,16 @@ class Paying:
             candidate.credential = claim.forwarded
         elif claim.proof is not None:
             payer = self._signed(candidate, claim.proof)
+            if candidate.evidence:
+                payer = consented(payer, candidate.evidence, claim.proof.sender)
+            check_pay(candidate.caller, target)
+        elif candidate.grant is not None:
+            payer = payer_of(candidate.grant)
             check_pay(candidate.caller, target)
         else:
             payer = self._remembered(candidate.token)
+            if candidate.evidence and candidate.token.peer is not None:
+                payer = consented(payer, candidate.evidence, AGENT + candidate.token.peer)
             if candidate.token.forwardable and is_origin(candidate.position):
                 candidate.credential = claim.authorization  # tangle:authorization:origin
             check_pay(candidate.caller, target)

@@ -39,6 +39,7 @@ from carnet.stores.secrets.secrets_file import Keys
 from carnet.stores.triggers.triggers import StoredTriggers
 from carnet.stores.trust.receipts import StoredReceipts
 from carnet.stores.trust.trust import StoredTrust, TrustReader
+from carnet.stores.trust.used_nonces import UsedNonces
 from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.finish_rules import Seals
 from carnet.stores.turn.interrupts import Interrupts
@@ -109,7 +110,7 @@ class Store:
         self._flushed = self._renewed = self._sealed = clock.monotonic()
         self._secrets, self._seals = secrets, Seals(secrets.names)
         self._nonces, self._search_rows = Nonces(database, clock), SearchRows(database)
-        self._checkpoints = Checkpoints(database, self._seals)
+        self._checkpoints, self.used_nonces = self._beside(database)
         self.tokens, self.peers, self.people = trust.tokens, trust.peers, trust.people
         self.keys, self.pinned, self.delegations = trust.keys, trust.pinned, trust.delegations
         call_seal, search_rows = CallSeal(secrets), self._search_rows
@@ -140,6 +141,9 @@ class Store:
         self.cluster: Final = StoredCluster(database, self.worker) if database.is_shared else None
         self.pruner: Final = Pruner(database, clock)
         self._cleanup = Cleanup(database, self.tasks, self.outbox, clock, task_hours=hours.tasks)
+
+    def _beside(self, database: Database) -> tuple[Checkpoints, UsedNonces]:
+        return Checkpoints(database, self._seals), UsedNonces(database)
 
     def take(self, peers: Iterable[Peer], keys: Iterable[PinnedKey], *, wait_hours: int) -> None:
         """Hold to a configuration file that was read again: its peers, and their keys."""

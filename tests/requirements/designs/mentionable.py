@@ -28,7 +28,6 @@ _WITHOUT = (
     _ORCHESTRATOR + "test_the_others_go_on_without_also_while_they_run",
 )
 _SEEN = _FAN_OUT + "test_an_agent_sees_who_sends_whom_it_is_and_where_it_stands"
-_EVIDENCE = "identity evidence"
 _INTERRUPTS = "tests/interop/interrupts/test_openai.py::"
 _SIBLINGS = (
     "tests/interop/interrupts/test_siblings.py::"
@@ -45,13 +44,6 @@ ROWS = (
             _ADDRESS + "test_the_three_spellings_of_a_handle_name_one_address",
             _SEEN,
         ),
-    ),
-    Row(
-        "mentionable:trust:one-path",
-        "A calling agent passes the same checks as a calling person: wire credential, evidence, "
-        "policy, then the agent.",
-        "003 symmetric addressing",
-        due=_EVIDENCE,
     ),
     Row(
         "mentionable:chain:shape",
@@ -268,18 +260,6 @@ ROWS = (
         "its place in the chain, and what the caller claims of itself.",
         "003 symmetric addressing, R39",
         (_SEEN,),
-    ),
-    Row(
-        "mentionable:evidence:rebound",
-        "Evidence is forwarded only with the new recipient as its audience.",
-        "003 composition rules, common mistakes",
-        due=_EVIDENCE,
-    ),
-    Row(
-        "mentionable:evidence:on-behalf-of",
-        "Whose authority it is travels along, the immediate caller first.",
-        "003 payment in chained calls",
-        due=_EVIDENCE,
     ),
     Row(
         "mentionable:policy:surface",

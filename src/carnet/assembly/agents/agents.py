@@ -86,6 +86,7 @@ class Agents:
             require_auth=agent.require_auth,
             delegation_freshness=agent.delegation_freshness,
             reentry=agent.reentry,
+            allow=agent.allow,
             converts=built.converts,
             injection_scan=agent.injection_scan,
             version=agent.version,

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from carnet.assembly.agents.dialogues import build_conversation
 from carnet.assembly.agents.functions import load_agent
 from carnet.assembly.agents.loop import build_loop
-from carnet.assembly.agents.peers import Elsewhere, bounds_of
+from carnet.assembly.agents.peers import Elsewhere, audience_of, bounds_of
 from carnet.assembly.agents.tools import ToolServers
 from carnet.config import AgentSettings, SecretRef, Settings, resolve_secret
 from carnet.config.dialogue.orchestrator import LIST
@@ -24,7 +24,7 @@ from carnet.config.file import NEEDS
 from carnet.core.call import Agent, Ask, Call
 from carnet.core.messages.interrupt import Interrupt
 from carnet.core.money.amount import MICROS
-from carnet.core.people.address import local_name
+from carnet.core.people.address import identity_at, local_name
 from carnet.core.people.identity import CHAT, Caller, Secret, Skill
 from carnet.errors import ConfigInvalid
 from carnet.ports.calls.admission import Dispatch
@@ -47,6 +47,7 @@ from carnet.runtime.dialogue.hosted.conversations import (
     HostedConversations,
     HostParts,
 )
+from carnet.runtime.peers.a2a.access_tokens import OAuthClient
 from carnet.runtime.peers.a2a.cards import card_site
 from carnet.runtime.peers.a2a.client import A2aEndpoint
 from carnet.runtime.peers.cards import Site
@@ -247,12 +248,18 @@ def _a2a(parts: Parts, name: str, agent: AgentSettings) -> Built:
         api_key=parts.secret(agent.api_key, f"{name}.api_key"),
         bounds=bounds_of(agent.timeout),
         peer=_peer_at(parts.settings, url),
+        auth=agent.auth,
+        audience=agent.audience or _audience_at(parts.settings, url),
     )
     cards = parts.elsewhere.cards
     cards.keep(endpoint.site)
     most_cost = agent.max_cost or 0  # the dialect has no word for a price
     a2a = parts.elsewhere.a2a(
-        endpoint, skill=agent.skill, most_cost=most_cost, stamping=_stamping(agent)
+        endpoint,
+        skill=agent.skill,
+        most_cost=most_cost,
+        stamping=_stamping(agent),
+        oauth=_oauth(parts, name, agent),
     )
     return Built(
         agent=a2a,
@@ -275,6 +282,29 @@ def _agents_api(parts: Parts, name: str, agent: AgentSettings) -> Built:
     most_cost = agent.max_cost or 0  # the dialect has no word for a price
     peer = parts.elsewhere.agents_api(endpoint, most_cost=most_cost, stamping=_stamping(agent))
     return Built(agent=peer, endpoint=url, skills=(), most_cost=most_cost)
+
+
+def _audience_at(settings: Settings, url: str) -> str | None:
+    """By which an agent at a URL knows what is meant for it: its peer's name, or its host."""
+    peer, (_, _, local) = _peer_at(settings, url), urlsplit(url).path.partition("/agents/")
+    if peer is not None:
+        return audience_of(peer, local.partition("/")[0])
+    return identity_at(url)
+
+
+def _oauth(parts: Parts, name: str, agent: AgentSettings) -> OAuthClient | None:
+    """How access tokens for an agent are obtained."""
+    given = agent.oauth
+    secret = None if given is None else parts.secret(given.client_secret, f"{name}.oauth")
+    if given is None or secret is None:
+        return None
+    return OAuthClient(
+        token_url=given.token_url,
+        client_id=given.client_id,
+        client_secret=secret,
+        scope=given.scope,
+        resource=given.resource,
+    )
 
 
 def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:

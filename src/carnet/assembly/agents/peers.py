@@ -20,8 +20,10 @@ from carnet.runtime.agents.agents_api_peer import AgentsApiEndpoint, AgentsApiPe
 from carnet.runtime.agents.remote import Remote, RemoteEndpoint, SignedLink, Skilled
 from carnet.runtime.agents.samvad_peer import SamvadPeer
 from carnet.runtime.egress.addresses import Allowed, read_destination
+from carnet.runtime.peers.a2a.access_tokens import AccessTokens, OAuthClient
 from carnet.runtime.peers.a2a.cards import A2aCards, card_site
 from carnet.runtime.peers.a2a.client import A2aClient, A2aEndpoint
+from carnet.runtime.peers.a2a.own_evidence import Attesting
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.offers import Offers, SiteOffer
 from carnet.runtime.peers.samvad_client import SamvadClient, recipient_of, site_of
@@ -49,6 +51,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
     allows: Callable[[str], bool] = lambda _: False  # whether the operator lists where a URL leads
     stamps: Stamps = STAMPS  # those that are written
     public_url: str = ""  # ours, for those who are told who calls
+    attesting: Attesting | None = None  # vouches for our calls
 
     def tangle(
         self,
@@ -115,14 +118,22 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
         most_cost: int,
         stamping: Stamping,
         skill: str | None = None,
+        oauth: OAuthClient | None = None,
     ) -> A2aPeer:
-        """An agent that is called as its card says; a listed peer knows us by our key."""
+        """An agent that is called as its card says; a listed peer knows us by our key.
+
+        `oauth` says how access tokens for it are obtained.
+        """
         client = A2aClient(
             self.client.http,
             endpoint,
             cards=self.cards,
             allows=self.allows,
             signing=self.client.signing,
+            attesting=self.attesting,
+            access=None
+            if oauth is None
+            else AccessTokens(oauth, self.client.http, self.client.clock),
         )
         return A2aPeer(
             client,
@@ -216,6 +227,8 @@ class _Ways(Struct, frozen=True, eq=False):
             token=peer.token,
             bounds=bounds_of(self.seconds),
             peer=peer.domain,
+            auth=peer.auth,
+            audience=audience_of(peer.domain, self.local),
         )
         return self.elsewhere.a2a(endpoint, most_cost=peer.most_cost, stamping=self._stamping())
 
@@ -272,7 +285,20 @@ def build_elsewhere(
         allows=partial(_lists, Allowed(settings.egress.allow)),
         stamps=stamps,
         public_url=settings.gateway.public_url.rstrip("/"),
+        attesting=Attesting(
+            store.keys,
+            domain=domain,
+            clock=clock,
+            ids=ids,
+            people=store.people,
+            names=settings.identity.names,
+        ),
     )
+
+
+def audience_of(domain: str, local: str) -> str:
+    """By which an agent of a peer knows what is meant for it."""
+    return f"@{local}@{domain}" if local else f"{AGENT}{domain}"
 
 
 def _lists(allowed: Allowed, url: str) -> bool:

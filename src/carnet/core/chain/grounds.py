@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from carnet.core.money.amount import format_amount
 
-By = Literal["token", "signature", "in_process"]
+By = Literal["token", "signature", "in_process", "a2a-jwt", "a2a-oauth"]
 
 
 class Grounds(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -42,6 +42,10 @@ class Grounds(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reserve: int = 0
     rates: tuple[str, ...] = ()
     quotas: tuple[str, ...] = ()
+    subject: str | None = None  # the address that its credential names
+    evidence: tuple[str, ...] = ()  # that was verified: who, for whom, by whose word
+    faults: tuple[str, ...] = ()  # why other evidence was set aside, a word each
+    allowed: bool = False  # the agent has a list, and it is on it
 
 
 class Ground(Struct, frozen=True):
@@ -79,6 +83,17 @@ def _delegation(grounds: Grounds) -> str:
     return f"{count} link{'' if count == 1 else 's'} verified" if count else "none brought"
 
 
+def _evidence(grounds: Grounds) -> str:
+    found = list(grounds.evidence)
+    found += [f"set aside ({fault})" for fault in grounds.faults]
+    return "; ".join(found)
+
+
+def _credential(grounds: Grounds) -> str:
+    names = f", which names {grounds.subject}" if grounds.subject else ""
+    return f"holds under the key {grounds.key}{names}"
+
+
 def _sender(grounds: Grounds) -> str:
     known = f", a listed peer ({grounds.peer})" if grounds.peer else ", not listed"
     return f"{grounds.sender}{known}"
@@ -109,18 +124,61 @@ _SCHEMA: Final[tuple[str, Tell]] = (
     lambda grounds: "the payload fits its schema" if grounds.checked else "no payload to compare",
 )
 _PAYING: Final[tuple[str, Tell]] = ("paying", _paying)
+_EVIDENCE: Final[tuple[str, Tell]] = ("evidenced", _evidence)
+_LISTED: Final[tuple[str, Tell]] = (
+    "on list",
+    lambda grounds: "on the list of the agent" if grounds.allowed else "",
+)
 _PERMITTED: Final[tuple[str, Tell]] = ("permitted", lambda grounds: f"may {grounds.needs}")
+
+OPTIONAL: Final = frozenset({"evidenced", "on list"})  # for calls that have anything of the kind
+
+_AFTER_TOKEN: Final[tuple[tuple[str, Tell], ...]] = (
+    _EVIDENCE,
+    _CHAIN,
+    _AGENT,
+    _SKILL,
+    _PERMITTED,
+    _LISTED,
+    _SCHEMA,
+    _PAYING,
+    ("transaction", _transaction),
+)
+_AFTER_PROOF: Final[tuple[tuple[str, Tell], ...]] = (
+    ("addressed", lambda _: "to us"),
+    _EVIDENCE,
+    _CHAIN,
+    ("travelled", lambda grounds: "verified" if grounds.document else "no travel document"),
+    ("delegated", _delegation),
+    ("scanned", lambda _: "nothing that takes a model over"),
+    _AGENT,
+    ("unlooped", lambda _: "this agent is not on the way it came"),
+    _SKILL,
+    ("in scope", lambda _: "of what was delegated"),
+    ("trusted", lambda grounds: f"{_caller(grounds)}; asked for: {grounds.trust}"),
+    _LISTED,
+    _SCHEMA,
+    ("called back", lambda grounds: "allowed" if grounds.callback else "not asked for"),
+    _PAYING,
+    ("transaction", _transaction),
+)
 
 ORDER: Final[dict[By, tuple[tuple[str, Tell], ...]]] = {
     "token": (
         ("known caller", _caller),
-        _CHAIN,
-        _AGENT,
-        _SKILL,
-        _PERMITTED,
-        _SCHEMA,
-        _PAYING,
-        ("transaction", _transaction),
+        *_AFTER_TOKEN,
+    ),
+    "a2a-oauth": (
+        ("granted", lambda grounds: f"{grounds.caller}, by an access token (a2a-oauth)"),
+        *_AFTER_TOKEN,
+    ),
+    "a2a-jwt": (
+        ("in time", lambda _: "a credential of a few minutes (a2a-jwt)"),
+        ("unrepeated", lambda _: "a new number"),
+        ("within rate", lambda _: "below the rate of its sender"),
+        ("known sender", _sender),
+        ("signed", _credential),
+        *_AFTER_PROOF,
     ),
     "signature": (
         ("in time", lambda _: "signed a moment ago"),
@@ -128,20 +186,7 @@ ORDER: Final[dict[By, tuple[tuple[str, Tell], ...]]] = {
         ("within rate", lambda _: "below the rate of its sender"),
         ("known sender", _sender),
         ("signed", lambda grounds: f"holds under the key {grounds.key}"),
-        ("addressed", lambda _: "to us"),
-        _CHAIN,
-        ("travelled", lambda grounds: "verified" if grounds.document else "no travel document"),
-        ("delegated", _delegation),
-        ("scanned", lambda _: "nothing that takes a model over"),
-        _AGENT,
-        ("unlooped", lambda _: "this agent is not on the way it came"),
-        _SKILL,
-        ("in scope", lambda _: "of what was delegated"),
-        ("trusted", lambda grounds: f"{_caller(grounds)}; asked for: {grounds.trust}"),
-        _SCHEMA,
-        ("called back", lambda grounds: "allowed" if grounds.callback else "not asked for"),
-        _PAYING,
-        ("transaction", _transaction),
+        *_AFTER_PROOF,
     ),
     "in_process": (
         ("known caller", _caller),
@@ -156,5 +201,6 @@ ORDER: Final[dict[By, tuple[tuple[str, Tell], ...]]] = {
 
 
 def explained(grounds: Grounds) -> Sequence[Ground]:
-    """What each guard found, in the order of admission."""
-    return [Ground(guard, tell(grounds)) for guard, tell in ORDER[grounds.by]]
+    """What each guard found, in the order of admission; those that had nothing to judge are not."""
+    found = [Ground(guard, tell(grounds)) for guard, tell in ORDER[grounds.by]]
+    return [ground for ground in found if ground.found or ground.guard not in OPTIONAL]

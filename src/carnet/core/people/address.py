@@ -228,6 +228,17 @@ class Identities:
         identity = identity_of(name, self._domain)
         return None if identity in self._names else identity
 
+    def names(self, agent: str, url: str = "") -> frozenset[str]:
+        """All that a caller may call an agent by when it says whom something is meant for.
+
+        `url` is where others reach this gateway.
+        """
+        name = agent if not is_elsewhere(agent) else ""
+        known = {self._domain, AGENT + self._domain, url, self.of(name)}
+        known.add(handle_of(name or self._default or "", self._domain))
+        known.add(agent if is_elsewhere(agent) else None)
+        return frozenset([each for each in known if each])
+
     def name(self, host: str) -> str | None:
         """The agent that is known by a host, if one is."""
         return self._names.get(AGENT + host)

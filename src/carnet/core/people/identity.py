@@ -19,6 +19,8 @@ from typing import Any, Final, Literal, Never, final
 
 from msgspec import Struct, field
 
+from carnet.core.people.evidence import Evidence
+
 Mode = Literal["sync", "async", "stream"]
 Trust = Literal["public", "authenticated", "trusted-peers"]
 
@@ -102,7 +104,7 @@ class Actor(Struct, frozen=True, kw_only=True):
     """The peer that authenticated directly, and how."""
 
     name: str  # "token:alice", "peer:globex.example", "agent:researcher"
-    how: str = "token"  # token | signature | in_process
+    how: str = "token"  # token | signature | in_process | a2a-jwt | a2a-oauth
     domain: str | None = None  # the organisation a peer's token or key belongs to
     may_forward: bool = False  # listed as an inter-agent caller
 
@@ -114,6 +116,18 @@ class Standing(Struct, frozen=True, kw_only=True):
     listed: bool = False  # the operator listed its organisation as a peer
     authenticated: bool = False  # beside its own name it has shown whom it acts for, or is a peer
     peer: str | None = None  # the organisation that is listed
+    subject: str | None = None  # the address that its credential names, where it brought one
+
+    @property
+    def principal(self) -> str:
+        """Whose its tasks are: the sender's, or of the one who speaks there."""
+        return self.sender if self.subject is None else f"{self.sender}#{self.subject}"
+
+    def owns(self, sender: str) -> bool:
+        """Whether what was asked for under a name is its own; an organisation has all of its."""
+        if self.subject is None and sender.startswith(f"{self.sender}#"):
+            return True
+        return sender == self.principal
 
     def meets(self, trust: Trust, allowed_peers: Sequence[str] | None = None) -> bool:
         """Whether it is trusted as far as an agent asks for."""
@@ -161,6 +175,7 @@ class Caller(Struct, frozen=True, kw_only=True):
     person: int | None = None  # whose token it is: when she ends, so does this
     session: int | None = None  # that stands for the token: when it ends, what it reads ends
     origin: Actor | None = None  # of a call made in process: who made the first of its chain here
+    evidence: tuple[Evidence, ...] = ()  # what others vouch for, verified
 
     @property
     def owner(self) -> str:

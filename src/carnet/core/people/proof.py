@@ -4,6 +4,7 @@ Law 1. Nothing here is believed: a `Proof` is what a request says about itself. 
        it with a key that they know to be the sender's.
 Law 2. What a signature covers is kept as the literal bytes that were received, so that nothing is
        judged that was not signed.
+Law 3. A credential (`jwt`) says who calls and nothing of what is asked: it is good once.
 """
 
 from typing import Literal
@@ -13,7 +14,7 @@ from msgspec import Struct
 from carnet.core.money.amount import MICROS
 from carnet.core.people.identity import Account, Secret
 
-Profile = Literal["samvad", "carnet"]
+Profile = Literal["samvad", "carnet", "jwt"]  # jwt: a credential beside the request (M)
 
 SECOND_US = MICROS  # microseconds in a second
 
@@ -28,6 +29,7 @@ class Window(Struct, frozen=True):
 WINDOWS: dict[Profile, Window] = {  # R11
     "samvad": Window(past=300, future=60),
     "carnet": Window(past=60, future=30),
+    "jwt": Window(past=660, future=60),  # as long as a credential may hold, and the clocks' skew
 }
 
 
@@ -86,6 +88,13 @@ class Proof(Struct, frozen=True, kw_only=True):
     document: Document | None = None
     auth_scheme: str | None = None
     auth: Secret | None = None  # the body's own credential, lifted out of it
+    subject: str | None = None  # jwt: the address that speaks, which is the sender's to name
+    audiences: tuple[str, ...] = ()  # jwt: whom it is meant for; one of them must be us
+
+    @property
+    def principal(self) -> str:
+        """Whose what is asked is: the sender's, or that of the one who speaks there (M50)."""
+        return self.sender if self.subject is None else f"{self.sender}#{self.subject}"
 
 
 class Asking(Struct, frozen=True, kw_only=True):

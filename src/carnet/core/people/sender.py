@@ -1,6 +1,6 @@
 """Who sends a call, in the words of whoever answers it (R39).
 
-Law. What stands here was proved: by a token, by a signature, or by being called in this process.
+Law. What stands here was proved: by a token, a signature, a credential, or in this process.
      What a caller only says of itself is its `context`.
 """
 
@@ -19,7 +19,7 @@ class Sender(Struct, frozen=True, kw_only=True):
     """Who sends: a person, a machine, or another agent."""
 
     name: str  # as records and pages have it: token:alice, peer:globex.example, agent:researcher
-    how: str  # it was proved: token | signature | in_process
+    how: str  # it was proved: token | signature | in_process | a2a-jwt | a2a-oauth
     address: str | None = None  # @name@domain, or agent://domain; None where it has none
     domain: str | None = None  # of another organisation; None: it is of this one
 

@@ -1,6 +1,8 @@
 """Who asks about a task, and whether it is theirs.
 
-Law 1. Who asks is known by a token or by a signature, as who calls is.
+Law 1. Who asks is known by a token, a signature, a credential or an access token, as who calls is.
+       A credential is good for one question; of a message that goes on with a task, the call uses
+       it up.
 Law 2. A task that is unknown, another's, or of another agent gets the same bytes: whoever asks
        learns nothing of what is not theirs, an operator neither.
 """
@@ -18,8 +20,10 @@ from carnet.errors import (
     TokenMissing,
 )
 from carnet.gateway.endpoint import request_of
+from carnet.gateway.own_tasks.bearer import NO_OTHERS, Bearers
 from carnet.gateway.published import Published
 from carnet.gateway.tasks import TaskRecords
+from carnet.guards.admission.asker import KnownAskers
 from carnet.guards.caller.owner import Owners, check_time
 from carnet.http.exchange import Access, Exchange, read_authorization
 from carnet.ports.calls.tasks import StoredTask
@@ -35,6 +39,14 @@ class Asker(Struct, frozen=True):
 
     caller: Caller | None = None
     asking: Asking | None = None
+
+    @property
+    def name(self) -> str:
+        """Under which tasks are asked for, where it is no signature that says so."""
+        caller = self.caller
+        if caller is None:
+            return ""
+        return caller.actor.name if caller.standing is None else caller.standing.principal
 
     def check(self, permission: str) -> None:
         """Refuse a token that may not; a signature is good for what its sender asked for."""
@@ -52,22 +64,34 @@ class Askers:
         owners: Owners,
         published: Published,
         clock: Clock,
+        bearers: Bearers = NO_OTHERS,
+        known: KnownAskers | None = None,
     ) -> None:
-        """`access` knows tokens, `owners` the keys of those who sign."""
+        """`access` knows tokens, `owners` the keys of those who sign.
+
+        `bearers` tells credentials apart, and `known` judges those that are no tokens.
+        """
+        self._bearers = bearers
+        self._known = known
         self._access = access
         self._records = records
         self._owners = owners
         self._published = published
         self._clock = clock
 
-    async def who(self, exchange: Exchange, arrival: Arrival) -> Asker:
-        """Who sends a request, whose body has come."""
+    async def who(self, exchange: Exchange, arrival: Arrival, *, uses: bool = True) -> Asker:
+        """Who sends a request, whose body has come; with `uses` its credential is used up."""
         headers = arrival.headers
         if read_authorization(headers) is None and headers.get("signature") is not None:
             READER.set(STRANGER)
             asking = self._asking(exchange, arrival)
             check_time(asking, self._clock.wall_us())
             return Asker(asking=asking)
+        shown = self._bearers.read(read_authorization(headers))
+        if shown is not None and self._known is not None:
+            READER.set(STRANGER)
+            agent = arrival.agent if arrival.agent is not None else arrival.by_host()
+            return Asker(caller=await self._known.who(shown, agent, uses=uses))
         caller = await self._access.check(exchange, None)
         READER.set(caller.actor.name)
         return Asker(caller=caller)
@@ -103,6 +127,9 @@ class Askers:
 
     async def _is_theirs(self, task: StoredTask, asker: Asker) -> bool:
         if asker.caller is not None:
+            standing = asker.caller.standing
+            if standing is not None:
+                return standing.owns(task.sender)
             return task.turn.actor == asker.caller.actor.name
         if asker.asking is None:
             return False

@@ -11,9 +11,11 @@ from msgspec import structs
 
 from carnet import faults
 from carnet.core.call import Call, Claim
+from carnet.core.people.proof import Proof
 from carnet.errors import CarnetError
 from carnet.gateway.bodies import LARGE_BYTES, LargeBody
 from carnet.gateway.endpoint import DialectEndpoint, request_of, with_proof
+from carnet.gateway.own_tasks.bearer import NO_OTHERS, Bearers
 from carnet.gateway.own_tasks.questions import OwnTasks
 from carnet.http.exchange import Exchange, read_authorization
 from carnet.wire import travel
@@ -23,6 +25,8 @@ from carnet.wire.dialects.dialect import Arrival, Question, Way
 
 class TaskEndpoint(DialectEndpoint):
     """Takes the requests of one dialect."""
+
+    bearers: Bearers = NO_OTHERS
 
     async def either(
         self,
@@ -85,7 +89,18 @@ class TaskEndpoint(DialectEndpoint):
         asked = structs.replace(asked, correlation=arrival.correlation)
         if asked.proof is not None:  # which its dialect has read: nothing else says who calls
             return asked
-        return with_proof(asked, arrival)
+        return self.bearers.shown(with_proof(asked, arrival))
+
+    async def _vouch(self, arrival: Arrival) -> str:
+        """The same of who brings a credential; an access token is judged with what it asks."""
+        headers = arrival.headers
+        if headers.get("signature-input") is None and headers.get("carnet") is None:
+            shown = self.bearers.read(read_authorization(headers))
+            if isinstance(shown, Proof):
+                return await self._answering.vouch(None, shown)
+            if shown is not None:
+                return await self._answering.vouch_access(shown, arrival.agent or "")
+        return await super()._vouch(arrival)
 
     async def _answer(self, exchange: Exchange, call: Call, began: float) -> None:
         """Have a call answered, or say that it was taken on."""

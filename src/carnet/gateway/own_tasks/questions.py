@@ -90,7 +90,7 @@ class OwnTasks:
 
     async def continued(self, exchange: Exchange, claim: Claim, arrival: Arrival, /) -> Claim:
         """The call of a task that a message goes on with."""
-        asker = await self._askers.who(exchange, arrival)
+        asker = await self._askers.who(exchange, arrival, uses=False)
         return await self._continuations.claim(claim, asker, arrival)
 
     async def ask(self, exchange: Exchange, question: Question, arrival: Arrival, /) -> None:
@@ -135,7 +135,7 @@ class OwnTasks:
         asker.check(CANCEL if question.about == "cancel" else READ)
         match question.about:
             case "changed":
-                return await self._list(question, self._askers.known(asker), held)
+                return await self._list(question, asker, held)
             case "task":
                 task = await self._own(question, asker)
                 return await self._shown(task, question, asker, held)
@@ -203,11 +203,12 @@ class OwnTasks:
             now = await self._records.find(task.id)
         return now
 
-    async def _list(self, question: TaskQuestion, caller: Caller, held: AsyncExitStack) -> TaskPage:
+    async def _list(self, question: TaskQuestion, asker: Asker, held: AsyncExitStack) -> TaskPage:
+        caller = self._askers.known(asker)
         agent = self._parts.published.target(question.agent or "").name
         found = await self._records.changed(
             ChangedTasks(
-                sender=caller.actor.name,
+                sender=asker.name,
                 agent=agent,
                 limit=question.limit,
                 before=question.page,

@@ -91,6 +91,7 @@ class Children:
         self._transaction = transaction
         self._paying = paying
         self._schemas = None if by is None else by.schemas
+        self._on_list = None if by is None else by.on_list
         self._currency = "" if by is None else by.currency
 
     async def admit(self, parent: Call, name: str, ask: Ask, *, index: int, auth: str) -> Call:
@@ -128,7 +129,8 @@ class Children:
             agent=target.name,
             ask=ask,
             carnet=carnet,  # what a callee elsewhere receives, as it stands
-            caller=msgspec.structs.replace(parent.caller, actor=actor, origin=origin),
+            # What others vouch for was meant for the agent that calls, and for nobody else.
+            caller=msgspec.structs.replace(parent.caller, actor=actor, origin=origin, evidence=()),
             payer=payer,
             correlation=parent.correlation,
             set_aside=taken,
@@ -200,6 +202,8 @@ class Children:
             permit(caller, target)
         else:  # A35: for a signed caller nothing is done that it may not do itself
             check_rights(caller, caller.standing, target, skill)
+        if target.allow is not None and self._on_list is not None:
+            self._on_list.check_child(parent, target, ask)
         if self._schemas is not None and skill is not None and ask.payload is not None:
             self._schemas.check_input(target.name, skill, ask.payload)
 

@@ -1,7 +1,6 @@
 """Why the transaction has refused a call, as the error that its caller is told."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from carnet.core.call import Admitted
 from carnet.core.money.amount import format_amount
@@ -23,21 +22,11 @@ from carnet.errors import (
 from carnet.ports.calls.turns import TASKS, Denied, Quota
 
 
-class DeniedCall(Protocol):
-    """What is known of the call."""
-
-    @property
-    def admitted(self) -> Admitted:
-        """What the guards have proved of it."""
-
-    @property
-    def quotas(self) -> tuple[Quota, ...]:
-        """What it counts in."""
-
-
-def refusal(denied: Denied, entry: DeniedCall, most_run_calls: int) -> CarnetError:
+def refusal(
+    denied: Denied, admitted: Admitted, quotas: Sequence[Quota], most_run_calls: int
+) -> CarnetError:
     """The error that a refused transaction stands for."""
-    granted, payer = entry.admitted.delegation, entry.admitted.payer
+    granted, payer = admitted.delegation, admitted.payer
     refusals: dict[str, CarnetError] = {
         "replayed": NonceReplayed(),
         "spent": DelegationReplayed(link=1 if granted is None else granted.single_use_link()),
@@ -46,21 +35,21 @@ def refusal(denied: Denied, entry: DeniedCall, most_run_calls: int) -> CarnetErr
         "chain": ChainMismatch("the parent turn is known here at another depth"),
         "moved": ChainMismatch("the turn is known here at another depth"),
         "rate": RateLimited(denied.bucket or "", retry_after=denied.retry_after or 1),
-        "quota": _used_up(denied, entry.quotas),
+        "quota": _used_up(denied, quotas),
         "run_calls": RunCallsExceeded(limit=most_run_calls),
         "spending": (SpendingLimitReached if payer.own_issue else PaymentRequired)(
-            **_amounts(denied, entry)
+            **_amounts(denied, admitted)
         ),
         "unpaid": BillUnpaid(unpaid=format_amount(denied.amount)),
     }
     return refusals[denied.reason]
 
 
-def _amounts(denied: Denied, entry: DeniedCall) -> dict[str, str]:
+def _amounts(denied: Denied, admitted: Admitted) -> dict[str, str]:
     """What is needed; and what its payer has left, unless somebody else is told."""
-    needed = denied.needed or entry.admitted.reserve  # by an answer, or by the call
+    needed = denied.needed or admitted.reserve  # by an answer, or by the call
     facts = {"needed": format_amount(needed)} if needed else {}
-    if not entry.admitted.payer.by_forwarding:
+    if not admitted.payer.by_forwarding:
         facts["left"] = format_amount(denied.amount)
     return facts
 

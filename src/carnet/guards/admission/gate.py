@@ -1,15 +1,9 @@
 """The gate: what makes a call of a claim.
 
-`Intake` makes of a candidate that passed every guard the entry that claims its turn: it names the
-turn, the document that the call carries, what is set aside for it, the rates and quotas that it
-counts in, and the grounds, for whoever asks later why it was admitted.
-
 Law 1. A claim passes every guard of its order (`order`), or becomes no call.
 Law 2. The last step is one transaction; what it refuses leaves no trace.
 Law 3. A child made in process passes position, rights, budget and turn as well.
 Law 4. A call that is refused for its chain is told to whoever may have made it (`on_return`).
-Law 5. When an entry is made the guards have judged; all that is still refused is a credential that
-       may not go to the target.
 """
 
 from collections.abc import Awaitable, Callable
@@ -33,10 +27,10 @@ from carnet.errors import (
     PaymentRequired,
     PeerUnknown,
     RateLimited,
-    SignatureInvalid,
     SkillForbidden,
     TokenInvalid,
 )
+from carnet.guards.admission.asker import KnownAskers
 from carnet.guards.admission.children import Children
 from carnet.guards.admission.order import GateParts, Order, Signed
 from carnet.guards.admission.tasks import make_later, make_listed
@@ -49,7 +43,6 @@ from carnet.guards.admission.transaction import (
     quote,
     set_aside,
 )
-from carnet.guards.caller.authentication import authenticate
 from carnet.guards.caller.delegation import once_of
 from carnet.guards.candidate import Candidate
 from carnet.guards.limits import (
@@ -91,7 +84,7 @@ class Intake:
         carnet = self._document(candidate)
         key = turn_key(
             payer=payer.account,
-            actor=candidate.caller.actor.name,
+            actor=candidate.caller.actor.name + candidate.speaks,
             agent=target.name,
             carnet=carnet,
             digest=claim.digest,
@@ -250,6 +243,7 @@ class Gate:
         self._paying = Paying(tokens=parts.tokens, peers=parts.peers, domain=parts.domain)
         self._order = Order(parts, self._paying, by_proof)
         self._intake = Intake(parts, by_proof)
+        self.askers = KnownAskers(self._order, parts, look_again, by_proof)
         self._children = Children(parts, self._transaction, self._paying, by_proof)
 
     async def admit(self, claim: Claim) -> Call:
@@ -259,6 +253,7 @@ class Gate:
         no longer counts when it is accepted.
         """
         is_plain = claim.proof is None and claim.callback is None and claim.forwarded is None
+        is_plain = is_plain and claim.carried is None and claim.access is None
         has_looked = False
         while True:
             try:
@@ -286,29 +281,7 @@ class Gate:
 
     async def vouch(self, authorization: Secret | None, proof: Proof | None) -> str:
         """Refuse who could not be admitted whatever it asks, unread (A75); else tell its name."""
-        has_looked = False
-        while True:
-            try:
-                if proof is None:
-                    now = self._clock.wall_us()
-                    return authenticate(authorization, self._tokens, now).account
-                await self._vouch_for(proof)
-            except (TokenInvalid, PeerUnknown, KeyUnknown):
-                if has_looked or not await self._look_again():
-                    raise
-                has_looked = True
-            else:
-                return proof.sender
-
-    async def _vouch_for(self, proof: Proof) -> None:
-        if not self._knows_keys:
-            raise SignatureInvalid("this gate knows no keys")
-        unread = Claim(dialect="", agent="", ask=Ask(messages=()), digest=b"", request=b"")
-        candidate = Candidate(msgspec.structs.replace(unread, proof=proof), self._clock.wall_us())
-        for guard in self._order.by_head:
-            waiting = guard(candidate)
-            if waiting is not None:
-                await waiting
+        return await self.askers.vouch(authorization, proof)
 
     def _examine(self, claim: Claim) -> Candidate:
         """Judge a claim by its token alone, where nothing has to be waited for."""
@@ -323,23 +296,24 @@ class Gate:
 
     async def _examine_all(self, claim: Claim) -> Candidate:
         """Judge a claim by its proof, if it brings one, and where it must be called back to."""
-        if claim.proof is None:
-            candidate = self._examine(claim)
-            judged = None if claim.callback is None else self._order.called_back(candidate)
+        is_usual = claim.proof is not None and claim.carried is None and self._knows_keys
+        guards = self._order.by_proof if is_usual else self._order.chosen(claim)
+        candidate = Candidate(claim, self._clock.wall_us())
+        try:
+            for guard in guards:
+                waiting = guard(candidate)
+                if waiting is not None:
+                    await waiting
+        except (LoopDetected, DepthExceeded) as refusal:
+            self.on_return(came_back(candidate, refusal))
+            raise
+        if candidate.evidence:
+            caller, evidence = candidate.caller, candidate.evidence
+            candidate.caller = msgspec.structs.replace(caller, evidence=evidence)
+        if claim.proof is None and claim.callback is not None:
+            judged = self._order.called_back(candidate)
             if judged is not None:
                 await judged
-        elif not self._knows_keys:
-            raise SignatureInvalid("this gate knows no keys")
-        else:
-            candidate = Candidate(claim, self._clock.wall_us())
-            try:
-                for guard in self._order.by_proof:
-                    waiting = guard(candidate)
-                    if waiting is not None:
-                        await waiting
-            except (LoopDetected, DepthExceeded) as refusal:
-                self.on_return(came_back(candidate, refusal))
-                raise
         is_foreign = claim.forwarded is not None and not candidate.payer.own_issue
         if is_foreign and await self._look_again():  # perhaps a token of ours, made just now
             self._paying(candidate)

@@ -21,7 +21,7 @@ def make_later(candidate: Candidate, ids: Ids) -> Later:
     agent = target.credit if target.is_remote else target.name
     counted = sender
     if claim.proof is not None:
-        sender, counted = claim.proof.sender, counted_as(candidate)
+        sender, counted = claim.proof.principal, counted_as(candidate)
     return Later(
         id=ids.uuid(),
         sender=sender,
@@ -34,7 +34,7 @@ def make_listed(candidate: Candidate, context: str, ids: Ids) -> ListedTask:
     """What lists a call among the tasks of its sender that is answered at once."""
     claim, sender = candidate.claim, candidate.caller.actor.name
     if claim.proof is not None:
-        sender = claim.proof.sender
+        sender = claim.proof.principal
     return ListedTask(
         id=ids.uuid(),
         sender=sender,

@@ -8,7 +8,7 @@ Law 3. For an agent elsewhere that is free nothing is reserved, and it is told t
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 from msgspec import Struct
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from carnet.core.call import Admitted, Ask, Call, Offer, Target, call_of
 from carnet.core.chain.allowance import Allowance
-from carnet.core.chain.grounds import Grounds, read_grounds, write_grounds
+from carnet.core.chain.grounds import By, Grounds, read_grounds, write_grounds
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.interrupt import (
     PAYMENT,
@@ -26,6 +26,7 @@ from carnet.core.messages.interrupt import (
     hash_state,
 )
 from carnet.core.people.delegation import narrower
+from carnet.core.people.evidence import Evidence
 from carnet.core.people.identity import Token
 from carnet.core.people.proof import SECOND_US, Spending
 from carnet.core.sealed_call import Later, SealedCall, write_sealed_call
@@ -178,7 +179,7 @@ class Transaction:
             entry.allowance.give_back(entry.admitted.set_aside)
         if verdict.reason == "mismatch" and entry.made_in is not None:
             raise DefinitionChanged
-        raise refusal(verdict, entry, self._most_run_calls)
+        raise refusal(verdict, entry.admitted, entry.quotas, self._most_run_calls)
 
     def _freed(self, entry: Entry) -> Entry:
         """The same for an agent that may charge nothing, and is told so."""
@@ -274,8 +275,13 @@ def grounds_of(
     carnet, payer, target = admitted.carnet, admitted.payer, candidate.target
     token, peer, proof = candidate.shown, candidate.peer, candidate.claim.proof
     skill = candidate.skill
+    by: By = "signature"
+    if proof is None:
+        by = "token" if candidate.grant is None else "a2a-oauth"
+    elif proof.profile == "jwt":
+        by = "a2a-jwt"
     return Grounds(
-        by="token" if proof is None else "signature",
+        by=by,
         caller=admitted.caller.actor.name,
         token=None if token is None else token.name,
         sender=None if proof is None else proof.sender,
@@ -298,6 +304,21 @@ def grounds_of(
         reserve=admitted.reserve,
         rates=tuple([rate.bucket for rate in rates]) if rates else (),
         quotas=tuple([quota.name for quota in quotas]) if quotas else (),
+        subject=None if proof is None else proof.subject,
+        evidence=_shown(candidate.evidence) if candidate.evidence else (),
+        faults=candidate.faults,
+        allowed=target.allow is not None,
+    )
+
+
+def _shown(evidence: Iterable[Evidence]) -> tuple[str, ...]:
+    """Evidence in a few words: who, for whom, by whose word."""
+    return tuple(
+        [
+            f"{each.subject}{'' if each.principal is None else f' for {each.principal}'}"
+            f", by {each.issuer}"
+            for each in evidence
+        ]
     )
 
 

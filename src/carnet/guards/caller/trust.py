@@ -32,6 +32,7 @@ from carnet.ports.trust.trust import Tokens
 PAY = "pay"
 REMOTE = "call:remote"
 BEARER = "bearer"
+_NAMED = frozenset({"carnet", "jwt"})  # by which a peer says for itself who calls
 
 
 def check_rights(caller: Caller, standing: Standing, target: Target, skill: Skill | None) -> None:
@@ -66,15 +67,18 @@ class Trusted:
         standing = Standing(
             sender=proof.sender,
             listed=peer is not None,
-            authenticated=principal is not None or (peer is not None and proof.profile == "carnet"),
+            authenticated=principal is not None or (peer is not None and proof.profile in _NAMED),
             peer=None if peer is None else peer.domain,
+            subject=proof.subject,
         )
         actor = Actor(
             name=f"sender:{proof.sender}" if peer is None else f"peer:{peer.domain}",
-            how="signature",
+            how="a2a-jwt" if proof.profile == "jwt" else "signature",
             domain=host_of(proof.sender),
             may_forward=peer is not None and peer.may_forward,
         )
+        if proof.subject is not None:
+            candidate.speaks = f"#{proof.subject}"
         caller = _caller(actor, standing, self._rights_of(standing), principal)
         check_rights(caller, standing, target, candidate.skill)
         context = candidate.claim.context

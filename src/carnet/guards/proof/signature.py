@@ -8,7 +8,8 @@ Law 1. The time is the one that the request names, and it is judged by our wall 
 Law 2. The signature must hold for the literal bytes that were received, under the key that is
        registered for the sender. The algorithm is the key's: what the request says about it chooses
        nothing.
-Law 3. A signed request names its recipient, and the recipient is the agent that it was sent to.
+Law 3. A signed request names its recipient, and the recipient is the agent that it was sent to. A
+       credential names us: the agent, or the gateway that it is behind.
 """
 
 from carnet.core.people.address import Identities
@@ -48,15 +49,21 @@ def signed(candidate: Candidate, /) -> None:
 class Addressed:
     """Refuses a signed request that is addressed to somebody else."""
 
-    def __init__(self, identities: Identities, domain: str) -> None:
-        """`identities` are those of our agents, `domain` is ours."""
+    def __init__(self, identities: Identities, domain: str, url: str = "") -> None:
+        """`identities` are those of our agents; `domain` and `url` are ours."""
         self._identities = identities
         self._domain = domain
+        self._url = url
 
     def __call__(self, candidate: Candidate, /) -> None:
         """Compare what was signed with where it came."""
         proof = candidate.proof
         document, recipient = proof.document, proof.recipient
+        if proof.profile == "jwt":
+            ours = self._identities.names(candidate.claim.agent, self._url)
+            if ours.isdisjoint(proof.audiences):
+                raise DestinationMismatch
+            return
         if document is not None and document.audience != self._domain:
             raise DestinationMismatch
         if recipient is None:

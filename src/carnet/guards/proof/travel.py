@@ -41,6 +41,8 @@ class Travelled:
         """Judge the document of a signed claim, where it has one."""
         document = candidate.proof.document
         if document is None:
+            if candidate.proof.subject is not None:  # who speaks is the last that it has passed
+                candidate.path = (candidate.proof.subject,)
             return
         check_document(candidate, document)
         check_stamps(document, candidate.claim.marks)

@@ -57,7 +57,7 @@ def within_chain(candidate: Candidate, /) -> None:
     key = candidate.claim.key
     if key is not None and candidate.position.turn is None:
         proof = candidate.claim.proof  # it was proved before; who that is to us is not known yet
-        name = key_id(candidate.caller.actor.name if proof is None else proof.sender, key)
+        name = key_id(candidate.caller.actor.name if proof is None else proof.principal, key)
         position = candidate.position
         candidate.position = msgspec.structs.replace(
             position, run=position.run or name, turn=f"{name}.t0"

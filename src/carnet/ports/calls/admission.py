@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from carnet.core.call import Admitted, Ask, Call, Claim
 from carnet.core.messages.events import Event
-from carnet.core.people.identity import Secret
+from carnet.core.people.grant import AccessToken
+from carnet.core.people.identity import Caller, Secret
 from carnet.core.people.proof import Proof
 
 
@@ -50,6 +51,13 @@ class ClientLeave(Struct, frozen=True, kw_only=True):
     listing: str | None = None  # how a program lists it; None: the operator does
 
 
+class CredentialAskers(Protocol):
+    """Knows who asks with a credential that is no token of ours."""
+
+    async def who(self, shown: Proof | AccessToken, agent: str, *, uses: bool = True) -> Caller:
+        """The caller that it proves; with `uses` what is good once is used up."""
+
+
 class Admission(Protocol):
     """Turns claims into calls, or refuses them."""
 
@@ -58,6 +66,10 @@ class Admission(Protocol):
 
     async def vouch(self, authorization: Secret | None, proof: Proof | None) -> str:
         """The name of a caller; refuse who cannot be admitted by its token or its signature."""
+
+    @property
+    def askers(self) -> CredentialAskers:
+        """Who know those that ask with credentials of others."""
 
     async def admit_child(
         self, parent: Call, name: str, ask: Ask, *, index: int, auth: str

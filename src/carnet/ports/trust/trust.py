@@ -80,6 +80,7 @@ class Peer(Struct, frozen=True, kw_only=True):
     token: Secret | None = None  # how we authenticate to it
     dialect: str = "tangle"
     signature_form: SignatureForm = "auto"  # of calls in a signed dialect
+    auth: Literal["auto", "jwt"] = "auto"  # by what it knows us, where a card does not say
     credit: int = 0  # what it may owe us, micro-units
     most_cost: int = 1_000_000  # the most it may charge for one call
     from_file: bool = False  # written in carnet.toml, so read-only to the program

@@ -12,6 +12,7 @@ Law 4. What a task waits for, its call ends with, and the answer goes to the sam
 Law 5. Whoever leaves while the task runs has it cancelled.
 Law 6. Every call leaves one record (`OutboundCall`), however it ends. What it reports to cost is
        never owed beyond what it may (A33).
+Law 7. Whom it is made for is vouched for anew to every callee that takes it, and to it alone.
 """
 
 import asyncio
@@ -29,7 +30,14 @@ from carnet.core.messages.output import Output
 from carnet.core.people.delegation import narrower
 from carnet.core.people.identity import CHAT
 from carnet.core.people.proof import Spending
-from carnet.errors import CarnetError, InvalidRequest, ProviderError, SkillNotFound, TaskNotFound
+from carnet.errors import (
+    CarnetError,
+    InvalidRequest,
+    PeerRefused,
+    ProviderError,
+    SkillNotFound,
+    TaskNotFound,
+)
 from carnet.ports.world.http_client import Outbound
 from carnet.runtime.peers.a2a.client import A2aClient, Reached
 from carnet.runtime.peers.a2a.tasks import Abandoning, TaskRequest, TaskRun, give_up
@@ -39,7 +47,9 @@ from carnet.runtime.peers.signing import OWN, Stamping
 from carnet.runtime.receipts.outbound_calls import Calling
 from carnet.wire.dialects.a2a import client as a2a
 from carnet.wire.dialects.a2a.extensions import OutboundFacts, write_outbound
+from carnet.wire.dialects.a2a.extensions.identity import URI as IDENTITY_URI
 from carnet.wire.dialects.a2a.extensions.own import CHAIN
+from carnet.wire.grammar.mentionable import IDENTITY_EVIDENCE, NAMESPACE
 
 DIALECT: Final = "a2a"
 SKILL: Final = "skillId"  # the member of a message's metadata that names a skill
@@ -49,6 +59,7 @@ UNSPEAKABLE: Final = (
 )
 OWN_SKILL: Final = "urn:carnet:a2a:skill:v1"
 _TRACE: Final = ("traceparent", "tracestate")
+_UNKNOWN_CALLER: Final = 401
 _INSTRUCTING: Final = frozenset({"system", "developer"})
 
 
@@ -88,11 +99,15 @@ class A2aPeer:
         free = None if self._most_cost else 0  # the protocol has no word for a cost
         calling = Calling(call, out, dialect=DIALECT, bound=self._bounded, cost=free)
         try:
-            reached = await self._client.reach()
+            attesting = self._client.attesting
+            who = None if attesting is None else attesting.subject(call)
+            reached = await self._client.reach(who)
             run = TaskRun(self._client, reached, self._task_request(call, reached), calling)
             calling.is_sent = True
             end = await self._run(run, reached, call, calling)
         except BaseException as error:
+            if self._client.access is not None and _is_unknown(error):
+                self._client.access.forget()
             calling.ended(error)
             raise
         if type(end) is Waiting:
@@ -149,6 +164,7 @@ class A2aPeer:
             raise SkillNotFound("the card of the called agent has no such skill")
         headers, secrets = self._stamping.write(call)
         metadata, uris, _ = write_outbound(self._facts(call, headers), reached.advertised)
+        metadata, uris = self._vouched(call, reached, metadata, uris)
         message = a2a.write_message(
             asked_parts(ask),
             message_id=call.carnet.turn,
@@ -165,10 +181,22 @@ class A2aPeer:
             extensions=uris,
         )
 
+    def _vouched(
+        self, call: Call, reached: Reached, metadata: dict[str, Any], uris: tuple[str, ...]
+    ) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """The metadata with what we vouch for, where the callee takes it; made for it alone."""
+        attesting, audience = self._client.attesting, self._client.endpoint.audience
+        if attesting is None or audience is None or IDENTITY_URI not in reached.advertised:
+            return metadata, uris
+        carried = {IDENTITY_EVIDENCE: [attesting.evidence(call, audience)]}
+        beside = metadata.get(NAMESPACE, {})
+        return metadata | {NAMESPACE: {**beside, **carried}}, (*uris, IDENTITY_URI)
+
     def _signed(self, outbound: Outbound, reached: Reached, call: Call) -> Outbound:
         """The same with the travel document, where a peer knows us by our key."""
         signing, peer = self._client.signing, self._client.endpoint.peer
-        if signing is None or peer is None or reached.secrets or reached.wants_signature:
+        known = reached.secrets or reached.mints or reached.wants_signature
+        if signing is None or peer is None or known:
             return self._client.known(reached, outbound)
         carnet, budget = self._spending(call)
         return signing.sign_carnet(
@@ -207,6 +235,11 @@ def _skill_metadata(skill: str | None, ask: Ask, reached: Reached) -> dict[str, 
         return {}
     own = {OWN_SKILL: {"skill": skill, "payload": ask.payload or {"text": ask.text}}}
     return {SKILL: skill} | (own if CHAIN.uris[0] in reached.advertised else {})
+
+
+def _is_unknown(error: BaseException) -> bool:
+    """Whether the callee does not know us by what we have shown."""
+    return isinstance(error, PeerRefused) and error.facts.get("peer_status") == _UNKNOWN_CALLER
 
 
 def asked_parts(ask: Ask) -> Sequence[Part]:

@@ -91,6 +91,10 @@ class NotPublished(Exception):
         self.fault = fault
 
 
+class PageAbsent(NotPublished):
+    """The site answers, and has no such page."""
+
+
 class Fetching:
     """Fetches pages, a few at once."""
 
@@ -147,7 +151,7 @@ class Fetching:
         try:
             async with self._http.send(request) as answer:
                 if answer.status in _ABSENT:
-                    raise NotPublished
+                    raise PageAbsent
                 if answer.status in _CLIENT_ERRORS:
                     raise NotPublished(f"{path} was answered with {answer.status}")
                 is_same = answer.status == _NOT_MODIFIED and etag is not None

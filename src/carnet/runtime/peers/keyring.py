@@ -41,15 +41,19 @@ from carnet.runtime.peers.cards import (
     Fetching,
     Found,
     NotPublished,
+    PageAbsent,
     Remembered,
     Site,
 )
 from carnet.wire import travel
+from carnet.wire.crypto.jwks import KeysInvalid, read_keys
 from carnet.wire.dialects import samvad
 
 logger = logging.getLogger("carnet.runtime")
 
 MOST_SENDERS: Final = 4096
+JWKS_PATH: Final = "/.well-known/jwks.json"
+JWKS_SECONDS: Final = 300.0  # that a set of keys holds
 EARLY_SECONDS: Final = 5.0  # for a listed peer whose page has not been found lacking
 MOST_WAITING: Final = 1024  # requests that nobody has vouched for yet, of each kind of site
 
@@ -233,12 +237,24 @@ class Ring:
             else:
                 return self._of_carnet(site, page)
         self._plain.discard(site)
-        page = await self._fetching.page(site, CARD_PATH)
+        try:
+            page = await self._fetching.page(site, CARD_PATH)
+        except PageAbsent:  # who speaks no SAMVAD may show its keys alone
+            return await self._of_set(site)
         with _believed(site):
             learned = _of_card(site, samvad.read_card(page))
         if site.kind == "named":
             self._plain.add(site)
         return learned
+
+    async def _of_set(self, site: Site) -> tuple[Learned, float]:
+        page = await self._fetching.page(site, JWKS_PATH)
+        with _believed(site):
+            try:
+                keys = read_keys(page)
+            except KeysInvalid as error:
+                raise PeerUnreachable(str(error)) from None
+        return {kid: LearnedKey(public, active=True) for kid, public in keys.items()}, JWKS_SECONDS
 
     def _of_carnet(self, site: Site, page: bytes) -> tuple[Learned, float]:
         with _believed(site):

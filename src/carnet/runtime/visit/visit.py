@@ -35,6 +35,7 @@ from carnet.core.messages.output import Output
 from carnet.core.messages.parameters import Parameters, Tool, read_parameters
 from carnet.core.people.address import check_name, handle_of
 from carnet.core.people.delegation import Delegation
+from carnet.core.people.evidence import Evidence
 from carnet.core.people.identity import Caller, Context
 from carnet.core.people.sender import Sender, sender_of
 from carnet.errors import Cancelled, Refused
@@ -129,6 +130,11 @@ class Visit(ConversingVisit):
             found = means.people.numbered(caller.person)
             person = None if found is None else found.handle(means.domain)
         return sender_of(caller, self.carnet.path, domain=means.domain, person=person)
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """What others vouch for of who calls, verified: `evidence[0].subject`, `.on_behalf_of`."""
+        return self._call.caller.evidence
 
     @property
     def recipient(self) -> str:

@@ -301,6 +301,9 @@ _NEXT = (
     "SELECT COALESCE(MAX(c.n), 0) FROM"
     " (SELECT n FROM nonce WHERE n > ? AND n <= ? ORDER BY n LIMIT ?) AS c"
 )
+FORGETS_USES_AFTER: Final = 60  # marks, which is about an hour
+# Uses beside the claims of turns: a day is past every clock's error.
+_FORGET_USES = "DELETE FROM nonce WHERE n < 0 AND expires <= ?"
 _FORGET = "DELETE FROM nonce WHERE n > ? AND n <= ? AND expires <= ?"
 
 
@@ -312,6 +315,7 @@ class Nonces:
         self._clock = clock
         self._marks: deque[tuple[float, int]] = deque()  # when it was noted, the last number then
         self._noted: float | None = None
+        self._noted_times = 0
         self._due = 0  # what has that number or a lower one may go
         self._done = 0  # and up to there it has gone
 
@@ -323,6 +327,9 @@ class Nonces:
         if self._noted is None or now - self._noted >= MARK_SECONDS:
             self._marks.append((now, await self._last()))
             self._noted = now
+            self._noted_times += 1
+            if self._noted_times % FORGETS_USES_AFTER == 0:
+                await self._database.execute(_FORGET_USES, (self._clock.wall_us() - DAY,))
         while self._marks and now - self._marks[0][0] >= KEEP_SECONDS:
             self._due = self._marks.popleft()[1]
             self._done = 0  # what had not expired the last time is looked at again

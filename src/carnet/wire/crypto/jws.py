@@ -76,6 +76,14 @@ def read(text: str, *, typ: str | None, max_bytes: int = MAX_BYTES) -> Compact:
     return Compact(header, payload, header.get("kid", ""), signed.encode(), signature)
 
 
+def peek(text: str, *, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
+    """What a token says, for whoever must know whose it is before it is read; nothing is judged."""
+    found = None if len(text) > max_bytes else _COMPACT.fullmatch(text)
+    if found is None:
+        raise JwsInvalid("is not three parts of unpadded base64url")
+    return _read_object(found[3], "payload")
+
+
 def write(payload: dict[str, Any], *, kid: str, typ: str, sign: Callable[[bytes], bytes]) -> str:
     """Make a token.
 
@@ -148,11 +156,12 @@ def _check_header(header: dict[str, Any], typ: str | None) -> None:
     if "kid" not in header:
         if typ is not None:
             raise JwsInvalid("names no key")
-    elif not _is_keyid(header["kid"]):
+    elif not is_keyid(header["kid"]):
         raise JwsInvalid("names its key by something that is no key id")
 
 
-def _is_keyid(value: object) -> bool:
+def is_keyid(value: object) -> bool:
+    """Whether this names a key, and is no path and no query."""
     return isinstance(value, str) and _KEYID.fullmatch(value) is not None
 
 

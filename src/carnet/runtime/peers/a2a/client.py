@@ -4,7 +4,8 @@ Law 1. They go to the origin of the card, which the operator wrote down, or to o
        `[egress] allow`. A card cannot send us, and what we are known by, anywhere else (A18).
 Law 2. We are known as the card asks: by a bearer token or a key in a header. What it asks for
        beside is named before anything leaves.
-Law 3. Without either, a Carnet that is listed knows us by our signature. Another whose card knows
+Law 3. Without either, a Carnet that is listed knows us by our signature; one that is to know us by
+       a credential is sent a new one with every request, for it alone. Another whose card knows
        signed requests (Envoys) is sent such, beside what else we are known by.
 Law 4. A long answer is read beside the loop (A73).
 """
@@ -12,7 +13,7 @@ Law 4. A long answer is read beside the loop (A73).
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -22,7 +23,9 @@ from carnet.core.messages.events import PIECE_BYTES
 from carnet.core.people.identity import Secret
 from carnet.errors import EgressRefused, PeerCredentialMissing, PeerRefused, PeerUnreachable
 from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, Outbound
+from carnet.runtime.peers.a2a.access_tokens import AccessTokens
 from carnet.runtime.peers.a2a.cards import A2aCards
+from carnet.runtime.peers.a2a.own_evidence import Attesting
 from carnet.runtime.peers.answer_reader import read_some
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.signing import Signing
@@ -30,6 +33,7 @@ from carnet.wire.dialects.a2a import client as a2a
 from carnet.wire.dialects.a2a.card import A2aCard
 from carnet.wire.dialects.a2a.extensions import EXTENSIONS
 from carnet.wire.dialects.a2a.extensions.envoys import ENVOYS_URI
+from carnet.wire.dialects.a2a.extensions.identity import URI as IDENTITY_URI
 
 LOOK_SECONDS: Final = 30.0  # for a question about a task
 
@@ -37,6 +41,7 @@ OWN: Final = frozenset(uri for row in EXTENSIONS if row.is_own for uri in row.ur
 KNOWN: Final = frozenset(uri for row in EXTENSIONS for uri in row.uris)
 
 _OK: Final = range(200, 300)
+_BEARER: Final = frozenset({"bearer"})
 _PORTS: Final = {"http": 80, "https": 443}
 
 Origin = tuple[str, str, int]
@@ -51,6 +56,8 @@ class A2aEndpoint(Struct, frozen=True, kw_only=True):
     api_key: Secret | None = None
     bounds: Bounds = Bounds()
     peer: str | None = None  # the domain of its organisation, where it is listed
+    auth: Literal["auto", "jwt"] = "auto"
+    audience: str | None = None  # by which it knows what is meant for it
 
 
 class Reached(Struct, frozen=True, kw_only=True):
@@ -60,6 +67,8 @@ class Reached(Struct, frozen=True, kw_only=True):
     interface: a2a.Interface
     secrets: Mapping[str, Secret]
     is_named: bool  # the operator wrote its origin down himself
+    mints: bool = False  # every request brings a credential of its own
+    subject: str | None = None  # which names who calls; None: this gateway
 
     @property
     def advertised(self) -> frozenset[str]:
@@ -83,6 +92,8 @@ class A2aClient:
         cards: A2aCards,
         allows: Callable[[str], bool] = lambda _: False,
         signing: Signing | None = None,
+        attesting: Attesting | None = None,
+        access: AccessTokens | None = None,
     ) -> None:
         """Reach one agent.
 
@@ -92,15 +103,22 @@ class A2aClient:
             cards: Those of others.
             allows: Whether the operator lists where a URL leads.
             signing: Signs requests, where we have a key.
+            attesting: Makes credentials and evidence.
+            access: Obtains access tokens, where it is known by one.
         """
         self._http = http
         self.endpoint = endpoint
         self._cards = cards
         self._allows = allows
         self.signing = signing
+        self.attesting = attesting
+        self.access = access
 
-    async def reach(self) -> Reached:
-        """The interface to call, by the card; raises what keeps us from calling it."""
+    async def reach(self, subject: str | None = None) -> Reached:
+        """The interface to call, by the card; raises what keeps us from calling it.
+
+        `subject` is who calls, where a credential says it.
+        """
         card = await self._cards.card(self.endpoint.site)
         unknown = [uri for uri in card.required if uri not in KNOWN]
         if unknown:
@@ -110,12 +128,30 @@ class A2aClient:
                 peer_code="EXTENSION_SUPPORT_REQUIRED",
             )
         interface, is_named = self._chosen(card)
+        mints = self._mints(card)
+        secrets: Mapping[str, Secret] = {}
+        if not mints and (self.access is not None or not self._signs(card)):
+            token, api_key = self._held
+            token = token if self.access is None else await self.access.token()
+            secrets = credentials(card, token, api_key)
         return Reached(
             card=card,
             interface=interface,
-            secrets={} if self._signs(card) else credentials(card, *self._held),
+            secrets=secrets,
             is_named=is_named,
+            mints=mints,
+            subject=subject,
         )
+
+    def _mints(self, card: A2aCard) -> bool:
+        """Whether a credential says who we are: where it is to, or a card asks for such a one."""
+        if self.attesting is None or self.endpoint.audience is None or self.access is not None:
+            return False
+        if self.endpoint.auth == "jwt":
+            return True
+        takes = any(each.uri == IDENTITY_URI for each in card.extensions)
+        is_bare = self._held == (None, None) and not self._signs(card)
+        return is_bare and takes and bool(card.requirements) and _asks_bearer(card)
 
     @property
     def _held(self) -> tuple[Secret | None, Secret | None]:
@@ -156,12 +192,16 @@ class A2aClient:
         `extensions` are the URIs of those that are used in it.
         """
         written = a2a.write_request(reached.interface, operation, given, extensions=extensions)
+        minted: dict[str, Secret] = {}
+        if reached.mints and self.attesting is not None and self.endpoint.audience is not None:
+            credential = self.attesting.credential(self.endpoint.audience, reached.subject)
+            minted = {a2a.AUTHORIZATION: credential}
         return Outbound(
             method=written.method,
             url=written.url,
             body=written.body,
             headers={**(headers or {}), **written.headers},
-            secrets={**reached.secrets, **(secrets or {})},
+            secrets={**reached.secrets, **minted, **(secrets or {})},
             kind="named" if reached.is_named else "learned",
             bounds=self.endpoint.bounds,
         )
@@ -184,7 +224,7 @@ class A2aClient:
             return outbound
         if reached.wants_signature:
             return self.signing.sign_envoys(outbound)
-        if self.endpoint.peer is None or reached.secrets:
+        if self.endpoint.peer is None or reached.secrets or reached.mints:
             return outbound
         return self.signing.sign_whole(outbound)
 
@@ -223,6 +263,12 @@ def origin_of(url: str) -> Origin | None:
     if not parts.hostname or port is None or parts.username is not None:
         return None
     return parts.scheme, parts.hostname.lower(), port
+
+
+def _asks_bearer(card: A2aCard) -> bool:
+    """Whether a bearer in the usual header is all that a card asks for."""
+    found = a2a.wanted(card, _BEARER) or ()
+    return [each.header for each in found] == [a2a.AUTHORIZATION]
 
 
 def credentials(card: A2aCard, token: Secret | None, api_key: Secret | None) -> dict[str, Secret]:

@@ -10,6 +10,7 @@ Law 3. Where the caller names no context, the message names one: it is told in t
 Law 4. What extensions say is read once, and kept beside what was asked as what it is: claimed.
 Law 5. A credential in metadata is neither recorded, nor told again, nor part of what was asked.
        A message that goes on with a task is not recorded, and has it until it was compared.
+Law 6. What is vouched for is kept beside what was asked, as it came: believed by nobody yet.
 """
 
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from carnet.core.call import Ask, CallbackWish, Claim
+from carnet.core.people.evidence import Carried
 from carnet.core.people.identity import Secret
 from carnet.errors import InvalidRequest
 from carnet.wire.dialects.a2a.extensions import read_inbound, without_secrets
@@ -38,6 +40,12 @@ from carnet.wire.dialects.a2a.message import A2AMessage, read_message
 from carnet.wire.dialects.a2a.states import UNSPECIFIED, WANTED
 from carnet.wire.dialects.dialect import Arrival, Question, TaskQuestion
 from carnet.wire.grammar import json
+from carnet.wire.grammar.mentionable import (
+    IDENTITY_EVIDENCE,
+    NAMESPACE,
+    VERIFIABLE_CREDENTIALS,
+    read_member,
+)
 from carnet.wire.grammar.times import micros_of
 
 NAME: Final = "a2a"
@@ -122,6 +130,7 @@ def message_claim(
     claims = read_inbound(
         sent.metadata, metadata, headers=headers, last_depth=arrival.stamps.limits.default
     )
+    carried = read_carried(sent, metadata)
     written = sent.written
     if sent.task is None:
         written, metadata = _public(written), without_secrets(metadata)
@@ -155,7 +164,20 @@ def message_claim(
         correlation=arrival.correlation,
         trace=claims.trace,
         budget=claims.budget,
+        carried=carried,
     )
+
+
+def read_carried(sent: A2AMessage, metadata: dict[str, Any]) -> Carried | None:
+    """What came with a message about identities; None where nothing did."""
+    given = (sent.metadata, metadata)
+    if not any(name.startswith(NAMESPACE) for each in given for name in each or ()):
+        return None
+    evidence = read_member(given, IDENTITY_EVIDENCE)
+    credentials = read_member(given, VERIFIABLE_CREDENTIALS)
+    if evidence is None and credentials is None:
+        return None
+    return Carried(evidence=evidence, credentials=credentials, message=sent.id)
 
 
 def _public(message: dict[str, Any]) -> dict[str, Any]:

@@ -50,6 +50,8 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.CrossSite: (403, "cross_site"),
     errors.TooManyFailures: (429, "too_many_failures"),
     errors.PermissionMissing: (403, "permission_missing"),
+    errors.AccessDenied: (403, "access_denied"),
+    errors.CredentialInvalid: (401, "credential_invalid"),
     errors.SignatureMissing: (401, "signature_missing"),
     errors.SignatureInvalid: (401, "signature_invalid"),
     errors.SignatureExpired: (401, "signature_expired"),

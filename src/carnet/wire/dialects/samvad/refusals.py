@@ -78,6 +78,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.DigestInvalid, errors.DigestMismatch, errors.DestinationMismatch),
         *(errors.KeyUnknown, errors.KeyRevoked, errors.TokenMissing, errors.TokenInvalid),
         *(errors.PermissionMissing, errors.SkillForbidden),
+        *(errors.AccessDenied, errors.CredentialInvalid),
         *(errors.ForwardingNotAllowed, errors.PeerNotListed),
         *(errors.DelegationInvalid, errors.DelegationReplayed),
         # Hooks and sessions are no part of this dialect; rows keep the table whole.

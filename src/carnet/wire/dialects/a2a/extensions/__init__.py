@@ -25,6 +25,7 @@ from carnet.wire.dialects.a2a.extensions.actor_chain import ACTOR_CHAIN
 from carnet.wire.dialects.a2a.extensions.ca2a import CA2A
 from carnet.wire.dialects.a2a.extensions.datalayer import DATALAYER
 from carnet.wire.dialects.a2a.extensions.envoys import ENVOYS
+from carnet.wire.dialects.a2a.extensions.identity import IDENTITY
 from carnet.wire.dialects.a2a.extensions.interrupt import INTERRUPT, resolution_of, words_of
 from carnet.wire.dialects.a2a.extensions.own import CHAIN, RECEIPT, TERMS, TERMS_URI, USAGE
 from carnet.wire.dialects.a2a.extensions.questions.beeai import BEEAI
@@ -88,6 +89,7 @@ EXTENSIONS: Final = (
     SIGNED_RECEIPTS,
     TRACE_CONTEXT,
     ENVOYS,
+    IDENTITY,
 )
 
 HEADER: Final = "a2a-extensions"

@@ -1,0 +1,1 @@
+"""Whose word is believed, put together from the settings."""

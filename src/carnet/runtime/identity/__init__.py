@@ -1,0 +1,1 @@
+"""Who we are to others: credentials, access tokens and evidence, made and verified."""
