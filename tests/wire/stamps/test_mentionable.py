@@ -101,7 +101,8 @@ def test_a_contradiction_within_one_metadata_object_is_seen() -> None:
         *(
             with_chain(chain("2", 4)),
             with_chain(chain(2, "4")),
-            with_chain(chain(2.0, 4)),
+            with_chain(chain(2.5, 4)),
+            with_chain(chain(2, float("inf"))),
             with_chain({"hop": True, "max_hops": 4}),
         ),
         *(
@@ -130,6 +131,10 @@ def test_what_is_there_and_not_whole_is_refused(metadata: object) -> None:
 def test_a_malformed_chain_is_refused_also_beside_a_good_one() -> None:
     with pytest.raises(MalformedCallerContext):
         read_agent_chain(with_chain(chain(1, 4)), with_chain(chain(9, 4)), max_hops=4)
+
+
+def test_whole_numbers_that_came_through_a_protobuf_struct_are_read() -> None:
+    assert read_agent_chain(with_chain(chain(2.0, 4.0)), max_hops=4) == mark(2, 4)
 
 
 def test_fields_of_later_versions_are_ignored() -> None:

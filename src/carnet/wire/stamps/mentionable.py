@@ -7,7 +7,6 @@ Law 4. One request tells one chain, however many spellings it uses for it.
 Not here: where in a body the metadata lies. The body dialect hands it over.
 """
 
-from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -16,15 +15,20 @@ from msgspec.structs import force_setattr
 from carnet.core.chain.carnet import Carnet, Mark
 from carnet.errors import ChainMismatch, MalformedCallerContext
 from carnet.wire.grammar.headers import Headers
+from carnet.wire.grammar.mentionable import (
+    AGENT_CHAIN,
+    RECIPIENT_CAPABILITIES,
+    find,
+    objects,
+    place,
+    whole,
+)
 from carnet.wire.stamps.stamp import Metadata, Reading, Stamp
 
 DEFAULT_MAX_HOPS: Final = 4  # mentionable:chain:default
 
-_NAME: Final = "metadata.mentionable.agent_chain"
-_PATHS: Final = (
-    ("mentionable", "agent_chain"),
-    ("mentionable", "recipient_capabilities", "agent_chain"),
-)
+_NAME: Final = place(AGENT_CHAIN)
+_PATHS: Final = ((AGENT_CHAIN,), (RECIPIENT_CAPABILITIES, AGENT_CHAIN))
 
 
 class AgentChain(Struct, frozen=True):
@@ -55,8 +59,7 @@ def read_agent_chain(*metadata: object, max_hops: int) -> Mark | None:
         *metadata: Each an object as JSON gave it; None for none.
         max_hops: The most hops a chain may have here.
     """
-    known = [found for found in metadata if found is not None]
-    chains = [_read(value) for found in known for path in _PATHS for value in _find(found, path)]
+    chains = [_read(value) for path in _PATHS for value in find(metadata, *path)]
     if not chains:
         return None
     chain = chains[0]
@@ -69,30 +72,12 @@ def read_agent_chain(*metadata: object, max_hops: int) -> Mark | None:
     )
 
 
-def _find(value: object, path: tuple[str, ...]) -> Iterator[object]:
-    """Every value that lies at the path, whichever of its steps are joined by dots."""
-    if not path:
-        yield value
-        return
-    members = _members(value)
-    for steps in range(1, len(path) + 1):
-        key = ".".join(path[:steps])
-        if key in members:
-            yield from _find(members[key], path[steps:])
-
-
-def _members(value: object) -> Mapping[str, object]:
-    if not isinstance(value, dict):
-        raise MalformedCallerContext(_NAME, "is not an object, or lies in something that is none")
-    return value
-
-
 def _read(value: object) -> AgentChain:
-    members = _members(value)
+    members = objects(value, _NAME)
     if not isinstance(members.get("is_final", False), bool):
         raise MalformedCallerContext(_NAME, "has an is_final that is neither true nor false")
-    hop, max_hops = members.get("hop"), members.get("max_hops")
-    if type(hop) is not int or type(max_hops) is not int:  # bool is an int to isinstance
+    hop, max_hops = whole(members.get("hop")), whole(members.get("max_hops"))
+    if hop is None or max_hops is None:
         raise MalformedCallerContext(_NAME, "does not give hop and max_hops in whole numbers")
     return AgentChain(hop, max_hops)
 
