@@ -20,6 +20,7 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
     "gateway": frozenset(
         {
             *("public_url", "max_depth", "max_chain_depth", "hard_max_depth", "strangers"),
+            "max_hops",
             *("injection_classifier", "trusted_proxies", "cors_origins", "task_polling"),
             "legacy_cards",
         }

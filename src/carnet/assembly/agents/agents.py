@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from carnet.assembly.agents.breakers import Breakers
-from carnet.assembly.agents.kinds import KINDS, Built, Kind, Parts
+from carnet.assembly.agents.kinds import KINDS, MENTIONS, Built, Kind, Parts
 from carnet.config import AgentSettings
 from carnet.config.sources import all_of
 from carnet.core.call import Target
@@ -70,6 +70,7 @@ class Agents:
             agent=harden(built.agent, self._policy(built, agent)),
             credit=f"peer:{name}" if kind.is_remote else f"agent:{name}",
             is_remote=kind.is_remote,
+            chain=kind.chain,
             price=agent.full_price,
             most_cost=built.most_cost,
             takes_budget=built.takes_budget,
@@ -127,6 +128,7 @@ class Agents:
             agent=harden(agent, policy),
             credit=f"peer:{peer.domain}",
             is_remote=True,
+            chain=MENTIONS if isinstance(agent, A2aPeer) else "tangle",
             most_cost=peer.most_cost,
             takes_budget=isinstance(agent, Remote) and agent.is_signed,
             offer=self._elsewhere.offer_of(peer, local) if peer.most_cost else None,

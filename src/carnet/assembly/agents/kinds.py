@@ -57,6 +57,9 @@ from carnet.runtime.visit.loop_visit import CallsOut
 from carnet.runtime.visit.means import VisitMeans
 from carnet.wire.dialects.openai import COMPLETIONS, MODEL
 from carnet.wire.dialects.openai.members import Passing
+from carnet.wire.stamps.mentionable import STAMP
+
+MENTIONS: Final = STAMP.name  # whose limit chains over A2A have
 
 
 class Parts(Struct, frozen=True, kw_only=True, eq=False):
@@ -111,6 +114,7 @@ class Kind(Struct, frozen=True, kw_only=True, eq=False):
     build: Callable[[Parts, str, AgentSettings], Built]
     needs: tuple[str, ...] = ()  # the keys that its section must have
     is_remote: bool = False  # another organisation answers
+    chain: str = "tangle"  # see `Target`
 
 
 def _python(parts: Parts, name: str, agent: AgentSettings) -> Built:
@@ -192,6 +196,7 @@ def _openai(parts: Parts, name: str, agent: AgentSettings) -> Built:
         system_prompt=prompt,
         passing=passing,
         log_names=agent.log_names,
+        cue_depth=parts.last_depth if agent.cues else None,
     )
     return Built(agent=provider, endpoint=agent.url, removes=passing.removed)
 
@@ -291,6 +296,7 @@ def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
         passing=passing,
         steps=parts.steps,
         belongings=_belongings(parts, name),
+        cues=agent.cues,
     )
     return Built(agent=answering, is_detached=True, removes=passing.removed)
 
@@ -309,7 +315,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "openai": Kind(build=_openai, needs=NEEDS["openai"]),
     "tangle": Kind(build=_tangle, needs=NEEDS["tangle"], is_remote=True),
     "samvad": Kind(build=_samvad, needs=NEEDS["samvad"], is_remote=True),
-    "a2a": Kind(build=_a2a, needs=NEEDS["a2a"], is_remote=True),
+    "a2a": Kind(build=_a2a, needs=NEEDS["a2a"], is_remote=True, chain=MENTIONS),
     "engine": Kind(build=_engine, needs=NEEDS["engine"]),
     "conversation": Kind(build=_conversation, needs=NEEDS["conversation"]),
     "orchestrator": Kind(build=_orchestrator, needs=NEEDS["orchestrator"]),

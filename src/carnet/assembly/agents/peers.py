@@ -15,6 +15,7 @@ from carnet.ports.trust.keys import KeyRing
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Bounds, HttpClient
+from carnet.runtime.agents.a2a_peer import DIALECT as A2A
 from carnet.runtime.agents.a2a_peer import A2aPeer
 from carnet.runtime.agents.remote import Remote, RemoteEndpoint, SignedLink, Skilled
 from carnet.runtime.agents.samvad_peer import SamvadPeer
@@ -126,7 +127,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
             skill=skill,
             most_cost=most_cost,
             currency=self.currency,
-            stamping=replace(stamping, stamps=self.stamps),
+            stamping=replace(stamping, stamps=self.stamps, dialect=A2A),
             domain=self.client.signing.domain,
         )
 

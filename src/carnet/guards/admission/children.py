@@ -15,6 +15,7 @@ import msgspec
 
 from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Target, turn_key
 from carnet.core.chain.allowance import Allowance
+from carnet.core.chain.capabilities import Capabilities
 from carnet.core.chain.grounds import Grounds, write_grounds
 from carnet.core.messages.events import Message
 from carnet.core.messages.interrupt import StatedResolution
@@ -82,12 +83,12 @@ class Children:
     def __init__(
         self, parts: GateParts, transaction: Transaction, paying: Paying, by: Signed | None
     ) -> None:
-        """What they are judged with; the depth of `parts` is for chains that no stamp bounds."""
+        """What they are judged with; the depths of `parts` are for chains that no stamp bounds."""
         self._router = parts.router
         self._peers = parts.peers
         self._clock = parts.clock
         self._domain = parts.domain
-        self._last_depth = parts.depths.default
+        self._depths = parts.depths
         self._transaction = transaction
         self._paying = paying
         self._schemas = None if by is None else by.schemas
@@ -100,12 +101,14 @@ class Children:
             index=index,
             speaker=target.speaker,
             key=parent.record.key,
-            default=self._last_depth,
+            default=self._depths.of(target.chain),
+            stamp=target.chain,
             via=handle_of(parent.agent, self._domain),
         )
         if not target.is_remote:  # else its own gateway judges
             check_reentry(target, carnet.path, self._domain)
         self._permit(parent, target, ask)
+        ask = _told_on(ask, parent.ask.capabilities)
         payer, credential = self._payer(parent, target, auth)
         check_credential(target, credential)
         deadline = deadline_of(carnet.deadline, target, self._clock)
@@ -208,6 +211,16 @@ class Children:
             return self._paying.agent_account(parent.agent), None
         check_pay(parent.caller, target)
         return parent.payer, parent.credential
+
+
+def _told_on(ask: Ask, told: Capabilities | None) -> Ask:
+    """What a child is told of who reads the answer: all but that its mentions are relayed.
+
+    It is read by the agent that asks, unless whoever asks says that it relays them.
+    """
+    if told is None or ask.capabilities is not None:
+        return ask
+    return msgspec.structs.replace(ask, capabilities=told.unrelayed())
 
 
 def _entry(admitted: Admitted, target: Target, parent: Call, request: bytes, now: int) -> Entry:

@@ -10,7 +10,9 @@ Law 3. What an agent of ours asks with, and the protocol has no word for, is ref
 Law 4. What a task waits for, its call ends with, and the answer goes to the same task: where it is
        stands in the record of our turn (`runtime.peers.a2a.tasks`).
 Law 5. Whoever leaves while the task runs has it cancelled.
-Law 6. Every call leaves one record (`OutboundCall`), however it ends. What it reports to cost is
+Law 6. Its place in a chain of mentions goes with every message, as its stamp writes it, also with
+       an answer to what a task waits for.
+Law 7. Every call leaves one record (`OutboundCall`), however it ends. What it reports to cost is
        never owed beyond what it may (A33).
 """
 
@@ -144,20 +146,21 @@ class A2aPeer:
         skill = self._skill if is_talk else ask.skill
         if skill is not None and skill not in {each.id for each in reached.card.skills}:
             raise SkillNotFound("the card of the called agent has no such skill")
-        headers, secrets = self._stamping.write(call)
+        stamped = self._stamping.written(call)
+        headers = stamped.headers
         trace: dict[str, str] = {name: headers[name] for name in _TRACE if name in headers}
         facts = OutboundFacts(carnet=call.carnet, trace=trace)
         metadata, uris, _ = write_outbound(facts, reached.advertised)
         message = a2a.write_message(
             asked_parts(ask),
             message_id=call.carnet.turn,
-            metadata=metadata | _skill_metadata(skill, ask, reached),
+            metadata=metadata | stamped.metadata | _skill_metadata(skill, ask, reached),
             extensions=uris,
         )
         return TaskRequest(
             message=message,
             headers=headers,
-            secrets=secrets,
+            secrets=stamped.secrets,
             sign=lambda outbound: self._signed(outbound, reached, call),
             currency=self._currency,
             as_result=not is_talk,

@@ -56,15 +56,22 @@ class Relay:
         return end
 
     async def _relay(self, text: str, out: Output) -> None:
+        call = self._call
+        # Who is elsewhere stands one hop further than the turn that it is called in.
+        first = call.onward or call.carnet
         waiting = deque([(self._name, text, 0)])
         asked: set[tuple[str, str]] = set()
         while waiting:
             speaker, before, level = waiting.popleft()
-            carnet = self._call.carnet
-            here = replace(carnet, depth=carnet.depth + level)
+            here = replace(
+                call.carnet,
+                depth=first.depth + level,
+                last_depth=first.last_depth,
+                bound_by=first.bound_by,
+            )
             if here.is_final(self._calls.last_depth):
                 continue
-            visit = LoopVisit(replace(self._call, carnet=here), out, self._calls)
+            visit = LoopVisit(replace(call, carnet=here), out, self._calls, call.ask.capabilities)
             try:
                 for target in self._mentioned(before, speaker, asked):
                     asked.add((speaker, target.name))

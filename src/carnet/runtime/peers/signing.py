@@ -35,7 +35,7 @@ from carnet.wire.crypto import digests, ed25519, signatures
 from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import STAMPS
 from carnet.wire.stamps.log_names import write_log_names
-from carnet.wire.stamps.stamp import MINIMUM, Leaving, Stamps, write_trace
+from carnet.wire.stamps.stamp import MINIMUM, Leaving, Stamps, Written, write_trace
 
 HOLDS_SECONDS: Final = 60  # how long a document of ours is good for
 
@@ -210,17 +210,23 @@ class Stamping(Struct, frozen=True, kw_only=True):
 
     def write(self, call: Call) -> tuple[dict[str, str], dict[str, Secret]]:
         """The headers of a call, and those that must not be logged."""
+        written = self.written(call)
+        return written.headers, written.secrets
+
+    def written(self, call: Call) -> Written:
+        """All that goes with a call: the same, and what rides in the metadata of its body."""
         carnet = call.carnet
         credential = call.credential
         forwarded = None if credential is None else self._forwarded(credential)
-        leaving = Leaving(forwarded=forwarded, dialect=self.dialect)
+        told = call.ask.capabilities
+        leaving = Leaving(forwarded=forwarded, dialect=self.dialect, capabilities=told)
         written = self.stamps.write(carnet, leaving)
         belongs_to = trace_of(carnet)
         headers = written.headers | write_trace(belongs_to, span_id(belongs_to, carnet.turn))
         if self.log_names:
             payer = str(call.payer.account)
             headers |= write_log_names(self.log_names, run=carnet.run, payer=payer)
-        return headers, written.secrets
+        return Written(headers=headers, secrets=written.secrets, metadata=written.metadata)
 
     def _forwarded(self, credential: Secret) -> Secret | None:
         if self.forwards == AGENT_OWNED:

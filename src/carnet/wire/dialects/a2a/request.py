@@ -39,6 +39,7 @@ from carnet.wire.dialects.a2a.states import UNSPECIFIED, WANTED
 from carnet.wire.dialects.dialect import Arrival, Question, TaskQuestion
 from carnet.wire.grammar import json
 from carnet.wire.grammar.times import micros_of
+from carnet.wire.stamps.mentionable import read_capabilities
 
 NAME: Final = "a2a"
 OVER_HTTP: Final = "a2a_http"  # the other binding, and what is sent to those who want to be told
@@ -122,6 +123,11 @@ def message_claim(
     claims = read_inbound(
         sent.metadata, metadata, headers=headers, last_depth=arrival.stamps.limits.default
     )
+    marks = (*stamped.marks, *claims.marks)
+    capabilities = None
+    if sent.metadata or metadata:
+        marks = (*marks, *arrival.stamps.read_metadata(sent.metadata, metadata).marks)
+        capabilities = read_capabilities(sent.metadata, metadata)
     written = sent.written
     if sent.task is None:
         written, metadata = _public(written), without_secrets(metadata)
@@ -144,11 +150,12 @@ def message_claim(
             payload=claims.payload,
             context=context,
             form=form.kept(),
+            capabilities=capabilities,
         ),
         digest=digest,
         request=request,
         key=f"a2a/{digest.hex()}",
-        marks=(*stamped.marks, *claims.marks),
+        marks=marks,
         authorization=None if authorization is None else Secret(authorization),
         forwarded=stamped.forwarded,
         context=stamped.context,
