@@ -66,9 +66,12 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
     ] = None
     strangers: Annotated[
         bool,
-        read.truth(later=True),
-        "Whether domains that are no peers may be called; not yet: true is refused.",
+        read.truth(),
+        "Whether agents of domains that are no peers may be called, by their addresses.",
     ] = False
+    stranger_price_limit: Annotated[
+        int, read.amount(), "What one of them may ask for a call before a person is asked."
+    ] = 0
     injection_classifier: Annotated[
         str | None,
         read.target(),

@@ -38,6 +38,7 @@ from carnet.stores.secrets.seal import WordSeal, derive
 from carnet.stores.secrets.secrets_file import Keys
 from carnet.stores.triggers.triggers import StoredTriggers
 from carnet.stores.trust.receipts import StoredReceipts
+from carnet.stores.trust.strangers import StoredStrangers
 from carnet.stores.trust.trust import StoredTrust, TrustReader
 from carnet.stores.turn.callbacks import StoredCallbacks
 from carnet.stores.turn.finish_rules import Seals
@@ -109,7 +110,10 @@ class Store:
         self._flushed = self._renewed = self._sealed = clock.monotonic()
         self._secrets, self._seals = secrets, Seals(secrets.names)
         self._nonces, self._search_rows = Nonces(database, clock), SearchRows(database)
-        self._checkpoints = Checkpoints(database, self._seals)
+        self._checkpoints, self.strangers = (
+            Checkpoints(database, self._seals),
+            StoredStrangers(database, clock),
+        )
         self.tokens, self.peers, self.people = trust.tokens, trust.peers, trust.people
         self.keys, self.pinned, self.delegations = trust.keys, trust.pinned, trust.delegations
         call_seal, search_rows = CallSeal(secrets), self._search_rows

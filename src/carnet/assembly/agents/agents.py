@@ -7,11 +7,12 @@ from carnet.assembly.agents.kinds import KINDS, MENTIONS, Built, Kind, Parts
 from carnet.config import AgentSettings
 from carnet.config.sources import all_of
 from carnet.core.call import Target
-from carnet.core.people.address import local_name
+from carnet.core.people.address import Address, local_name
 from carnet.errors import ConfigInvalid
 from carnet.ports.trust.trust import Peer, Peers
 from carnet.runtime.agents.a2a_peer import A2aPeer
 from carnet.runtime.agents.remote import Remote
+from carnet.runtime.agents.stranger import StrangerAgent
 from carnet.runtime.visit.fan_out.questions import ByRule
 from carnet.runtime.visit.routing import Routing
 from carnet.runtime.wrappers.hardened import Policy, harden
@@ -48,7 +49,11 @@ class Agents:
         if wrong:
             raise all_of(wrong)
         return Routing(
-            agents=agents, peers=peers, domain=settings.gateway.domain, reach=self._reach
+            agents=agents,
+            peers=peers,
+            domain=settings.gateway.domain,
+            reach=self._reach,
+            meet=self._meet if settings.gateway.strangers else None,
         )
 
     def answer_by(self, by_rule: ByRule) -> None:
@@ -110,6 +115,24 @@ class Agents:
             breaker=self.breakers.of(built.endpoint),
             retries=0 if built.endpoint is None else agent.retries,
             places=places,
+        )
+
+    def _meet(self, address: Address) -> Target:
+        """The target for an agent of an organisation that is no peer (R42)."""
+        meeting = self._elsewhere.meeting
+        policy = Policy(clock=self._client.clock, ids=self._client.ids, seconds=PEER_SECONDS)
+        return Target(
+            name=str(address),
+            speaker=address.local,
+            agent=harden(StrangerAgent(address, meeting), policy),
+            credit=f"peer:{address.domain}",
+            is_remote=True,
+            chain=MENTIONS,
+            most_cost=meeting.price_limit,
+            seconds=PEER_SECONDS,
+            kind="stranger",
+            needs="call:remote",
+            skills=(),
         )
 
     def _reach(self, peer: Peer, local: str, name: str) -> Target:

@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from carnet.config import Settings
 from carnet.core.call import Agent
-from carnet.core.people.address import AGENT
+from carnet.core.people.address import AGENT, Address
 from carnet.core.people.identity import Secret
 from carnet.errors import EgressRefused, PeerUnknown
 from carnet.ports.trust.keys import KeyRing
+from carnet.ports.trust.strangers import Strangers
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Bounds, HttpClient
@@ -19,14 +20,16 @@ from carnet.runtime.agents.a2a_peer import DIALECT as A2A
 from carnet.runtime.agents.a2a_peer import A2aPeer
 from carnet.runtime.agents.remote import Remote, RemoteEndpoint, SignedLink, Skilled
 from carnet.runtime.agents.samvad_peer import SamvadPeer
+from carnet.runtime.agents.stranger import Meeting, StrangerClient
 from carnet.runtime.egress.addresses import Allowed, read_destination
 from carnet.runtime.peers.a2a.cards import A2aCards, card_site
-from carnet.runtime.peers.a2a.client import A2aClient, A2aEndpoint
+from carnet.runtime.peers.a2a.client import OWN, A2aClient, A2aEndpoint, Reached
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.offers import Offers, SiteOffer
 from carnet.runtime.peers.samvad_client import SamvadClient, recipient_of, site_of
 from carnet.runtime.peers.samvad_request import Recipient
 from carnet.runtime.peers.signing import Stamping
+from carnet.runtime.peers.strangers.resolver import Resolver
 from carnet.runtime.receipts.verification import Verifying
 from carnet.stores.open import Store
 from carnet.wire.dialects import DIALECTS, by_peer
@@ -47,6 +50,41 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
     cards: A2aCards  # those of A2A agents
     allows: Callable[[str], bool] = lambda _: False  # whether the operator lists where a URL leads
     stamps: Stamps = STAMPS  # those that are written
+    resolver: Resolver  # finds agents of those who are no peers
+    strangers: Strangers  # what is remembered of these
+    most_strangers: int
+    price_limit: int  # that one of these may ask for without a person being asked
+
+    @property
+    def meeting(self) -> Meeting:
+        """How agents of strangers are called."""
+        return Meeting(
+            resolver=self.resolver,
+            strangers=self.strangers,
+            most=self.most_strangers,
+            price_limit=self.price_limit,
+            currency=self.currency,
+            peer=self._stranger,
+        )
+
+    def _stranger(self, way: Reached, address: Address, most_cost: int) -> A2aPeer:
+        """An agent that was found by its address: a Carnet knows us by our key."""
+        endpoint = A2aEndpoint(site=Site(way.interface.url), peer=address.domain)
+        is_carnet = not way.advertised.isdisjoint(OWN)
+        client = StrangerClient(
+            way,
+            self.client.http,
+            endpoint,
+            cards=self.cards,
+            signing=self.client.signing if is_carnet else None,
+        )
+        return A2aPeer(
+            client,
+            most_cost=most_cost,
+            currency=self.currency,
+            stamping=Stamping(stamps=self.stamps, dialect=A2A),
+            domain=self.client.signing.domain,
+        )
 
     def tangle(
         self,
@@ -152,6 +190,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
         await self.client.close()
         await self.offers.close()
         await self.cards.close()
+        await self.resolver.close()
 
 
 class _Ways(Struct, frozen=True, eq=False):
@@ -241,7 +280,17 @@ def build_elsewhere(
         cards=A2aCards(http, clock),
         allows=partial(_lists, Allowed(settings.egress.allow)),
         stamps=stamps,
+        resolver=Resolver(http, clock, _found_at(settings)),
+        strangers=store.strangers,
+        most_strangers=settings.limits.strangers,
+        price_limit=settings.gateway.stranger_price_limit,
     )
+
+
+def _found_at(settings: Settings) -> dict[str, str]:
+    """Where the operator says that domains are found, which are no peers."""
+    pairs = [entry.partition("=") for entry in settings.egress.found_at]
+    return {domain: url for domain, _, url in pairs}
 
 
 def _lists(allowed: Allowed, url: str) -> bool:
