@@ -76,13 +76,16 @@ class Askers:
         return asker.caller
 
     async def find(self, task: str, agent: str, asker: Asker) -> StoredTask:
-        """A task of whoever asks, at this agent; TaskNotFound for any other."""
+        """A task of whoever asks, at this agent; TaskNotFound for any other.
+
+        At the hub, which has no name, it may be of any agent here.
+        """
         found = await self._records.find(task)
         try:
             name = self._published.target(agent).name
         except CarnetError:  # no such agent, so no such task of it
             raise TaskNotFound from None
-        if found.context is None or found.turn.agent != name:
+        if found.context is None or (agent and found.turn.agent != name):
             raise TaskNotFound
         if not await self._is_theirs(found, asker):
             raise TaskNotFound

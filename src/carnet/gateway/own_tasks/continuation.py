@@ -75,6 +75,7 @@ class Continuations:
         form = {**reply, "message": asked_first.get("message"), "reply": reply.get("message")}
         return replace(
             claim,
+            agent=claim.agent or task.turn.agent,
             ask=replace(again.ask, stream=claim.ask.stream, form=form),
             digest=again.digest,
             request=again.request,

@@ -42,6 +42,8 @@ class TaskEndpoint(DialectEndpoint):
             if isinstance(asked, Claim):
                 if asked.continues is not None:
                     asked = await own_tasks.continued(exchange, asked, arrival)
+                elif not asked.agent:
+                    asked = await own_tasks.routed(exchange, asked, arrival)
                 call = await self._answering.admit(asked)
                 _note_doubts(call, asked)
                 await self._answer(exchange, call, began)

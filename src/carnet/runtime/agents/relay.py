@@ -88,17 +88,17 @@ class Relay:
 
     def _mentioned(self, text: str, speaker: str, asked: set[tuple[str, str]]) -> list[Target]:
         """Who is to be asked, of those in a text; each of them is somebody."""
-        found: list[Target] = []
+        found: dict[str, Target] = {}  # by name: a name and an address may be one agent's
         for handle in mentions(text):
             try:
                 target = self._router.find(named(handle))
             except CarnetError:  # a word that begins with @
                 continue
-            is_new = target.name != speaker and (speaker, target.name) not in asked
+            is_new = target.name not in {speaker, *found} and (speaker, target.name) not in asked
             may = self._call.caller.may(target.needs)
             if is_new and may and len(asked) + len(found) < MOST_RELAYS:
-                found.append(target)
-        return found
+                found[target.name] = target
+        return list(found.values())
 
 
 async def _ask(visit: LoopVisit, name: str, text: str) -> tuple[str, str | None]:
