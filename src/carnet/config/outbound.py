@@ -36,12 +36,15 @@ def _found_at(text: str) -> str:
         check_domain(domain)
     except AddressInvalid:
         raise ValueError from None
-    if not _LOCAL_URL.fullmatch(url):
+    if not _PLACE.fullmatch(url):
         raise ValueError
     return text
 
 
-_LOCAL_URL: Final = re.compile(r"http://(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}", re.ASCII)
+_PLACE: Final = re.compile(
+    r"http://(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}|https://[a-z0-9.-]{1,253}(?::[0-9]{1,5})?",
+    re.ASCII,
+)
 
 LogNames = Annotated[
     tuple[str, ...],
@@ -86,8 +89,8 @@ class EgressSettings(Struct, frozen=True, kw_only=True):
     found_at: Annotated[
         tuple[str, ...],
         read.many('"domain=URL", such as "globex.example=http://127.0.0.1:8702"', _found_at),
-        "Where domains that are no peers are found, for tests and demonstrations: on this "
-        "machine alone.",
+        "Where domains that are no peers are found, if not at https://DOMAIN: for tests and "
+        "demonstrations. Plain http is for this machine alone.",
     ] = ()
 
 

@@ -38,9 +38,13 @@ def test_an_agent_may_take_less_depth_than_the_gateway() -> None:
 def test_a_call_at_the_last_depth_may_not_leave() -> None:
     router = directory()
     final = Carnet(run="r", turn="t", depth=3, last_depth=3)
-    assert onward_carnet(final, router.find("echo"), DOMAIN, key=b"key", depths=DepthLimits()) is None
+    assert (
+        onward_carnet(final, router.find("echo"), DOMAIN, key=b"key", depths=DepthLimits()) is None
+    )
     with pytest.raises(DepthExceeded):
-        onward_carnet(final, router.find("@critic@b.example"), DOMAIN, key=b"key", depths=DepthLimits())
+        onward_carnet(
+            final, router.find("@critic@b.example"), DOMAIN, key=b"key", depths=DepthLimits()
+        )
 
 
 def test_a_call_that_leaves_gets_the_carnet_of_the_next_hop() -> None:

@@ -56,6 +56,12 @@ async def fifth(visit):
 """
 
 
+FINAL = (
+    "You are responding as the FINAL hop (4 of 4). "
+    "Synthesize a conclusion \N{EM DASH} do not invite another agent."
+)
+
+
 def _own(*names: str) -> str:
     return "".join(
         f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\n' for name in names
@@ -92,8 +98,7 @@ def test_a_chain_goes_through_four_hops_and_ends_with_the_final_cue(acme: Organi
         "You are responding as hop 1 of a chain capped at 4 hops. [3 hops remaining.]",
         "You are responding as hop 2 of a chain capped at 4 hops. [2 hops remaining.]",
         "You are responding as hop 3 of a chain capped at 4 hops. [1 hop remaining.]",
-        "You are responding as the FINAL hop (4 of 4). "
-        "Synthesize a conclusion \N{EM DASH} do not invite another agent.",
+        FINAL,
     ]
 
 

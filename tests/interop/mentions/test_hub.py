@@ -90,7 +90,7 @@ def test_the_context_of_another_caller_leads_nowhere(acme: Organisation) -> None
     context = hub(acme, "@critic judge this")["result"]["task"]["contextId"]
     other = acme.new_token("other")
     assert text_of(hub(acme, "and that", token=other, contextId=context)) == "and that"
-    refused = hub(acme, "and that", token="wrong", contextId=context)  # noqa: S106
+    refused = hub(acme, "and that", token="wrong", contextId=context)
     assert refused["error"]["data"][0]["metadata"]["code"] == "token_invalid"
 
 

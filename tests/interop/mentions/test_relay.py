@@ -1,4 +1,4 @@
-"""What whoever reads an answer can do, told along over A2A, and the relay of the front: R37, R39."""
+"""What whoever reads an answer can do, told over A2A, and the relay of the front: R37, R39."""
 
 import json
 from collections.abc import Iterator

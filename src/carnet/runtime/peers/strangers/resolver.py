@@ -5,13 +5,13 @@ Law 1. Everything is fetched as what a stranger names: over https, to public add
 Law 2. The subject and the address that are told must be those that were asked for.
 Law 3. Whoever asks for the same address at the same time waits for the same look. One caller has a
        few looks at once, and no more: others' addresses are looked for meanwhile.
-Law 4. Where the operator wrote down where a domain is found, which he can on this machine alone, it
-       is found there.
+Law 4. Where the operator wrote down where a domain is found, it is found there. What he wrote with
+       plain http, which is on this machine, leads nowhere else.
 """
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -81,9 +81,9 @@ class Resolver:
 
     def _site(self, address: Address) -> Site:
         base, domain = self._found_at.get(address.domain), address.domain
-        if base is None:
-            return Site(f"https://{domain}{webfinger.question_of(address)}", "learned", domain)
-        return Site(base.rstrip("/") + webfinger.question_of(address), "named", domain)
+        base = f"https://{domain}" if base is None else base
+        kind: Literal["named", "learned"] = "learned" if base.startswith("https://") else "named"
+        return Site(base.rstrip("/") + webfinger.question_of(address), kind, domain)
 
     async def _load(self, site: Site) -> tuple[Introduced, float]:
         address, is_named = self._addresses[site], site.kind == "named"
