@@ -1,9 +1,10 @@
-"""All mutants, by the table whose rows they are about. Mentionable has none: few are proved."""
+"""All mutants, by the table whose rows they are about."""
 
 from tests.mutants.attacks import FAULTS, RESOURCES, SECURITY, SIGNATURES
 from tests.mutants.cards import A2A
 from tests.mutants.dialects import AGENTS_API, ENGINE, SAMVAD, TANGLE, TRAVEL
 from tests.mutants.dialogues import DIALOGUE
+from tests.mutants.mentions import MENTIONABLE
 from tests.mutants.people import MEMORY, PEOPLE
 
 TABLES = {
@@ -13,6 +14,7 @@ TABLES = {
     "travel": TRAVEL,
     "engine": ENGINE,
     "a2a": A2A,
+    "mentionable": MENTIONABLE,
     "signatures": SIGNATURES,
     "security": SECURITY,
     "resources": RESOURCES,

@@ -33,13 +33,14 @@ from tests.requirements.designs.a2a import data as a2a_data
 from tests.requirements.designs.a2a import operations as a2a_operations
 from tests.requirements.designs.a2a import security as a2a_security
 from tests.requirements.designs.a2a import updates as a2a_updates
+from tests.requirements.designs.mentions import addresses as mentioned_addresses
 from tests.requirements.markers import grown, left_out, odd_tests
 from tests.requirements.rows import Row
 
 TABLES = {
     "tangle": tangle.ROWS,
     "agents-api": agents_api.ROWS,
-    "mentionable": mentionable.ROWS,
+    "mentionable": (*mentionable.ROWS, *mentioned_addresses.ROWS),
     "samvad": samvad.ROWS,
     "travel": travel.ROWS,
     "engine": (*engine.ROWS, *engine_reference.ROWS, *engine_client.ROWS, *memory.ROWS),

@@ -110,10 +110,7 @@ class Store:
         self._flushed = self._renewed = self._sealed = clock.monotonic()
         self._secrets, self._seals = secrets, Seals(secrets.names)
         self._nonces, self._search_rows = Nonces(database, clock), SearchRows(database)
-        self._checkpoints, self.strangers = (
-            Checkpoints(database, self._seals),
-            StoredStrangers(database, clock),
-        )
+        self._checkpoints = Checkpoints(database, self._seals)
         self.tokens, self.peers, self.people = trust.tokens, trust.peers, trust.people
         self.keys, self.pinned, self.delegations = trust.keys, trust.pinned, trust.delegations
         call_seal, search_rows = CallSeal(secrets), self._search_rows
@@ -207,6 +204,11 @@ class Store:
                 key="[store] url",
                 reason="the database is damaged; restore a backup, or set it aside and start anew",
             )
+
+    @property
+    def strangers(self) -> StoredStrangers:
+        """Those whom we have met without knowing them; nothing of them is held in memory."""
+        return StoredStrangers(self._database, self._clock)
 
     async def refresh(self) -> None:
         """Read tokens, peers and keys again."""

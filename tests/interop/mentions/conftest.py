@@ -113,14 +113,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield World(acme, Scene(acme, address.url, notes))  # type: ignore[arg-type]
 
 
-class Said(NamedTuple):
+class Spoken(NamedTuple):
     """What a person was answered: who said what, in turn."""
 
     voices: list[tuple[str, str]]  # the first has no name: she has asked it
     events: list[str]
 
 
-def say(organisation: Organisation, content: str, **more: str) -> Said:
+def speak(organisation: Organisation, content: str, **more: str) -> Spoken:
     """Say something at the front of a gateway, and hear all of the answer."""
     reply = httpx.post(
         f"http://127.0.0.1:{organisation.port}/message",
@@ -141,7 +141,7 @@ def say(organisation: Organisation, content: str, **more: str) -> Said:
         elif lines["event"] == "text-delta":
             author, text = voices.pop()
             voices.append((author, text + data["delta"]))
-    return Said(voices, events)
+    return Spoken(voices, events)
 
 
 def chain(hop: object, max_hops: object, **more: object) -> dict[str, object]:

@@ -8,7 +8,7 @@ import pytest
 
 from carnet.testing.wait import until
 from tests.interop.a2a_extensions.conftest import Answered, ask, send
-from tests.interop.mentions.conftest import World, chain, say
+from tests.interop.mentions.conftest import World, chain, speak
 
 REFUSED, INVALID = -32050, -32602
 _words = itertools.count()
@@ -56,9 +56,9 @@ def test_a_chained_call_leaves_one_hop_further_under_the_same_cap(
 @pytest.mark.parametrize("cap", [3, 4])
 def test_the_final_hop_is_answered_and_calls_nobody(cap: int, world: World) -> None:  # U06
     mentionable = within(hop=cap, max_hops=cap, is_final=True)
-    told = seen(world.send("teller", "x", mentionable))
-    assert told["chain"] == [cap, cap, 0, True]
-    assert told["cue"] == (
+    stated = seen(world.send("teller", "x", mentionable))
+    assert stated["chain"] == [cap, cap, 0, True]
+    assert stated["cue"] == (
         f"You are responding as the FINAL hop ({cap} of {cap}). "
         "Synthesize a conclusion \N{EM DASH} do not invite another agent."
     )
@@ -81,14 +81,14 @@ def test_the_final_hop_is_answered_and_calls_nobody(cap: int, world: World) -> N
     ],
 )
 def test_an_agent_is_told_its_hop(hop: int, cue: str, world: World) -> None:  # M20
-    told = seen(world.send("teller", "x", within(hop=hop, max_hops=4)))
-    assert (told["cue"], told["chain"]) == (cue, [hop, 4, 4 - hop, False])
+    stated = seen(world.send("teller", "x", within(hop=hop, max_hops=4)))
+    assert (stated["cue"], stated["chain"]) == (cue, [hop, 4, 4 - hop, False])
 
 
 def test_without_a_chain_a_call_over_a2a_is_no_chained_one(world: World) -> None:  # M19, M23
-    told = seen(world.send("teller", "x"))
-    assert (told["chain"][0], told["cue"], told["via"]) == (0, None, "a2a")
-    assert (told["relay"], told["recipient"]) == ("none", "@teller@acme.example")
+    stated = seen(world.send("teller", "x"))
+    assert (stated["chain"][0], stated["cue"], stated["via"]) == (0, None, "a2a")
+    assert (stated["relay"], stated["recipient"]) == ("none", "@teller@acme.example")
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ SPELLINGS: list[Any] = [
 
 @pytest.mark.parametrize("spell", SPELLINGS)
 def test_a_chain_is_read_in_every_spelling_of_message_and_request(spell: Any, world: World) -> None:
-    told = seen(send(world.acme, "teller", spell(chain(2, 4))))
-    assert told["chain"] == [2, 4, 2, False]
+    stated = seen(send(world.acme, "teller", spell(chain(2, 4))))
+    assert stated["chain"] == [2, 4, 2, False]
     message = {"messageId": word(), "role": "ROLE_USER", "parts": [{"text": "x"}]}
     params = {"message": message, "metadata": spell(chain(2.0, 4.0))}
     assert seen(ask(world.acme, "teller", "SendMessage", params))["chain"] == [2, 4, 2, False]
@@ -130,8 +130,8 @@ def test_a_chain_is_read_in_every_spelling_of_message_and_request(spell: Any, wo
 
 
 def test_a_chain_that_contradicts_itself_is_recomputed_and_logged(world: World) -> None:  # U09
-    told = seen(world.send("teller", "x", within(hop=2, max_hops=4, is_final=True)))
-    assert told["chain"] == [2, 4, 2, False]
+    stated = seen(world.send("teller", "x", within(hop=2, max_hops=4, is_final=True)))
+    assert stated["chain"] == [2, 4, 2, False]
 
     def noted() -> bool:
         lines = map(json.loads, world.acme.log_lines())
@@ -152,5 +152,5 @@ def test_beside_a_chain_of_mentions_a_lower_limit_of_another_stamp_counts(world:
 
 def test_the_handles_of_the_seed_fan_out_over_a2a_with_the_chain(world: World) -> None:
     text = "find a free Tuesday and link the runbook"
-    assert say(world.acme, f"@scheduler @docs {text}").events[-1] == "done"
+    assert speak(world.acme, f"@scheduler @docs {text}").events[-1] == "done"
     assert world.asked(text) == [{"agent_chain": chain(1, 4, is_final=False)}] * 2

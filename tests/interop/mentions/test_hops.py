@@ -91,10 +91,10 @@ def acme(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
 
 
 def test_a_chain_goes_through_four_hops_and_ends_with_the_final_cue(acme: Organisation) -> None:
-    told = json.loads(send(acme, "first").text)
-    assert [(hop, cap) for hop, cap, _ in told[1:]] == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    assert told[0][2] is None
-    assert [cue for _, _, cue in told[1:]] == [
+    stated = json.loads(send(acme, "first").text)
+    assert [(hop, cap) for hop, cap, _ in stated[1:]] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert stated[0][2] is None
+    assert [cue for _, _, cue in stated[1:]] == [
         "You are responding as hop 1 of a chain capped at 4 hops. [3 hops remaining.]",
         "You are responding as hop 2 of a chain capped at 4 hops. [2 hops remaining.]",
         "You are responding as hop 3 of a chain capped at 4 hops. [1 hop remaining.]",
@@ -104,5 +104,5 @@ def test_a_chain_goes_through_four_hops_and_ends_with_the_final_cue(acme: Organi
 
 def test_a_chain_that_came_with_fewer_hops_ends_sooner(acme: Organisation) -> None:
     metadata = {"mentionable": {"agent_chain": chain(1, 3)}}
-    told = json.loads(send(acme, "first", metadata).text)
-    assert [(hop, cap) for hop, cap, _ in told] == [(1, 3), (2, 3), (3, 3)]
+    stated = json.loads(send(acme, "first", metadata).text)
+    assert [(hop, cap) for hop, cap, _ in stated] == [(1, 3), (2, 3), (3, 3)]

@@ -8,7 +8,7 @@ import pytest
 
 from carnet.testing.stage import Organisation, Stage
 from tests.interop.a2a_extensions.conftest import send
-from tests.interop.mentions.conftest import AGENTS, SECTIONS, World, chain, say
+from tests.interop.mentions.conftest import AGENTS, SECTIONS, World, chain, speak
 
 INVALID = -32602
 # The seed's own example: a Slack connector that calls agent B over A2A.
@@ -21,9 +21,9 @@ SLACK: dict[str, Any] = {
 
 
 def test_what_the_connector_of_the_seed_sends_is_what_the_agent_sees(world: World) -> None:  # M22
-    told = json.loads(world.send("teller", "x", SLACK).text)
-    assert (told["relay"], told["chain"]) == ("inline", [1, 4, 3, False])
-    assert told["cue"] == (
+    stated = json.loads(world.send("teller", "x", SLACK).text)
+    assert (stated["relay"], stated["chain"]) == ("inline", [1, 4, 3, False])
+    assert stated["cue"] == (
         "You are responding as hop 1 of a chain capped at 4 hops. [3 hops remaining.]"
     )
 
@@ -41,9 +41,9 @@ def test_the_relay_is_told_by_its_kind_alone_or_with_more(
     relay: object, seen: tuple[str, object], world: World
 ) -> None:
     capabilities = {"recipient_capabilities": {"mention_relay": relay, "buttons": ["ok"]}}
-    told = json.loads(world.send("teller", "x", capabilities).text)
-    assert (told["relay"], told["beside"]) == seen
-    assert (told["others"], told["chain"][0]) == ({"buttons": ["ok"]}, 0)
+    stated = json.loads(world.send("teller", "x", capabilities).text)
+    assert (stated["relay"], stated["beside"]) == seen
+    assert (stated["others"], stated["chain"][0]) == ({"buttons": ["ok"]}, 0)
 
 
 @pytest.mark.parametrize(
@@ -66,19 +66,19 @@ def test_two_that_differ_are_refused(world: World) -> None:
 
 
 def test_a_call_that_is_passed_on_tells_on_what_was_told(world: World) -> None:
-    told = SLACK["recipient_capabilities"] | {"buttons": ["ok"]}
-    world.send("sdk", "say passed on", {"recipient_capabilities": told})
+    stated = SLACK["recipient_capabilities"] | {"buttons": ["ok"]}
+    world.send("sdk", "say passed on", {"recipient_capabilities": stated})
     (left,) = world.asked("say passed on")
     further = chain(2, 4, is_final=False)
     assert left == {
         "agent_chain": further,
-        "recipient_capabilities": told | {"agent_chain": further},
+        "recipient_capabilities": stated | {"agent_chain": further},
     }
 
 
 def test_a_call_that_an_agent_makes_itself_is_relayed_by_nobody(world: World) -> None:
-    told = SLACK["recipient_capabilities"] | {"buttons": ["ok"]}
-    world.send("caller", "sdk say of its own", {"recipient_capabilities": told})
+    stated = SLACK["recipient_capabilities"] | {"buttons": ["ok"]}
+    world.send("caller", "sdk say of its own", {"recipient_capabilities": stated})
     (left,) = world.asked("say of its own")
     assert left["recipient_capabilities"] == {
         "mention_relay": {"kind": "none"},
@@ -88,9 +88,9 @@ def test_a_call_that_an_agent_makes_itself_is_relayed_by_nobody(world: World) ->
 
 
 def test_the_front_says_that_it_relays_also_to_an_agent_behind_a2a(world: World) -> None:
-    assert json.loads(say(world.acme, "x", agent="teller").voices[0][1])["relay"] == "inline"
-    said = say(world.acme, "say nothing else", agent="sdk")
-    assert said.voices == [("", "you said nothing else")]
+    assert json.loads(speak(world.acme, "x", agent="teller").voices[0][1])["relay"] == "inline"
+    spoken = speak(world.acme, "say nothing else", agent="sdk")
+    assert spoken.voices == [("", "you said nothing else")]
     assert world.asked("say nothing else") == [
         {
             "agent_chain": chain(1, 4, is_final=False),
@@ -103,20 +103,20 @@ def test_the_front_says_that_it_relays_also_to_an_agent_behind_a2a(world: World)
 
 
 def test_a_mention_in_an_answer_over_a2a_is_relayed_at_the_next_hop(world: World) -> None:
-    said = say(world.acme, "say ask @teller and @teller@acme.example, (@teller)", agent="sdk")
-    assert said.events == ["text-delta", "relay", "text-delta", "done"]  # once for the pair
-    author, text = said.voices[1]
-    told = json.loads(text)
+    spoken = speak(world.acme, "say ask @teller and @teller@acme.example, (@teller)", agent="sdk")
+    assert spoken.events == ["text-delta", "relay", "text-delta", "done"]  # once for the pair
+    author, text = spoken.voices[1]
+    stated = json.loads(text)
     assert author == "teller"
-    assert (told["chain"], told["relay"]) == ([2, 4, 2, False], "inline")
-    assert told["cue"] == (
+    assert (stated["chain"], stated["relay"]) == ([2, 4, 2, False], "inline")
+    assert stated["cue"] == (
         "You are responding as hop 2 of a chain capped at 4 hops. [2 hops remaining.]"
     )
 
 
 def test_a_mention_of_an_agent_behind_a2a_leaves_with_its_chain(world: World) -> None:
-    said = say(world.acme, "the plan", agent="mentions")
-    assert [author for author, _ in said.voices] == ["", "scheduler"]
+    spoken = speak(world.acme, "the plan", agent="mentions")
+    assert [author for author, _ in spoken.voices] == ["", "scheduler"]
     (left,) = world.asked("mentions says: Ask @scheduler about the plan")
     assert left["agent_chain"] == chain(1, 4, is_final=False)
     assert left["recipient_capabilities"]["mention_relay"] == {"kind": "inline"}
@@ -135,7 +135,7 @@ def short(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Or
 
 
 def test_from_the_final_hop_nobody_is_relayed_to(short: Organisation, world: World) -> None:
-    said = say(short, "say ask @teller at once", agent="sdk")  # M17
-    assert said.voices == [("", "you said ask @teller at once")]
+    spoken = speak(short, "say ask @teller at once", agent="sdk")  # M17
+    assert spoken.voices == [("", "you said ask @teller at once")]
     (left,) = world.asked("say ask @teller at once")
     assert left["agent_chain"] == chain(1, 1, is_final=True)

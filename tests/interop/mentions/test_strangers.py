@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from carnet.testing.stage import Organisation, Stage
-from tests.interop.mentions.conftest import say
+from tests.interop.mentions.conftest import speak
 from tests.support.http import Reply, request
 
 AGENTS = """
@@ -91,20 +91,20 @@ def chat(acme: Organisation, agent: str, text: str, *headers: tuple[str, str]) -
 
 
 def test_an_agent_of_a_stranger_is_called_by_its_address(strangers: Strangers) -> None:
-    told = json.loads(strangers.acme.carnet("call", TELLER, "hi").stdout)
-    assert told == ["hi", 1, 4, "agent://acme.example"]
+    stated = json.loads(strangers.acme.carnet("call", TELLER, "hi").stdout)
+    assert stated == ["hi", 1, 4, "agent://acme.example"]
     (met,) = strangers.acme.json("peers", "list")["strangers"]
     assert (met["domain"], met["offered"], met["confirmed"]) == ("globex.example", None, False)
     assert met["keys"] == [strangers.globex.json("keys", "list")["keys"][0]["key"]]
 
 
 def test_an_agent_and_a_person_in_a_chat_call_one_as_well(strangers: Strangers) -> None:
-    told = json.loads(strangers.acme.ask("caller", f"{TELLER} from an agent"))
-    assert told[:3] == ["from an agent", 1, 4]
-    said = say(strangers.acme, f"{TELLER} from a chat")
-    assert json.loads(said.voices[0][1])[:3] == [f"{TELLER} from a chat", 1, 4]
-    said = say(strangers.acme, f"hear {TELLER}", agent="echo")
-    author, text = said.voices[1]
+    stated = json.loads(strangers.acme.ask("caller", f"{TELLER} from an agent"))
+    assert stated[:3] == ["from an agent", 1, 4]
+    spoken = speak(strangers.acme, f"{TELLER} from a chat")
+    assert json.loads(spoken.voices[0][1])[:3] == [f"{TELLER} from a chat", 1, 4]
+    spoken = speak(strangers.acme, f"hear {TELLER}", agent="echo")
+    author, text = spoken.voices[1]
     assert (author, json.loads(text)[1:3]) == (TELLER, [1, 4])
 
 

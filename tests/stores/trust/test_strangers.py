@@ -45,9 +45,11 @@ async def test_other_keys_count_once_a_person_has_confirmed_them(store: Store) -
     await store.strangers.note_offer(DOMAIN, frozenset({NEW, OTHER}))
     found = await store.strangers.find(DOMAIN)
     assert found is not None
-    assert (found.keys, found.offered) == ({OLD}, {NEW, OTHER})
+    assert found.keys == frozenset({OLD})
+    assert found.offered == frozenset({NEW, OTHER})
     confirmed = await store.strangers.confirm(DOMAIN, 7)
     assert confirmed is not None
-    assert (confirmed.keys, confirmed.offered) == ({NEW, OTHER}, None)
+    assert confirmed.keys == frozenset({NEW, OTHER})
+    assert confirmed.offered is None
     assert confirmed.confirmed_by == 7
     assert await store.strangers.confirm("nobody.example", 7) is None

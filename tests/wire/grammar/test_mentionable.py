@@ -45,7 +45,8 @@ def test_absent_is_not_malformed_and_what_is_no_object_is() -> None:
     assert read_member((), "x") is None
     assert read_member(({}, {"mentionable": {}}, {"mentionable": {"y": 1}}), "x") is None
     assert list(find(({"mentionable": {"x": None}},), "x")) == [None]
-    for broken in ("text", [], 5, {"mentionable": None}, {"mentionable": [1]}):
+    wrong: list[object] = ["text", [], 5, {"mentionable": None}, {"mentionable": [1]}]
+    for broken in wrong:
         with pytest.raises(MalformedCallerContext):
             read_member((broken,), "x")
 

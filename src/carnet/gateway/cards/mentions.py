@@ -22,7 +22,7 @@ from carnet.wire.grammar import json
 from carnet.wire.grammar.query import read_query
 from carnet.wire.mentions.card import write_card
 from carnet.wire.mentions.directory import PATH as DIRECTORY
-from carnet.wire.mentions.directory import Listed, write_directory
+from carnet.wire.mentions.directory import DirectoryEntry, write_directory
 from carnet.wire.mentions.webfinger import MEDIA, PATH, read_resource, write_document
 
 HANDLE_CARD: Final = "/.well-known/agent-card/"
@@ -91,9 +91,9 @@ class MentionPages:
                 return target
         raise AgentNotFound
 
-    def _listed(self, target: Target) -> Listed:
+    def _listed(self, target: Target) -> DirectoryEntry:
         view = self._published.view(target.name)
-        return Listed(
+        return DirectoryEntry(
             name=target.name,
             address=self._address(target),
             description=view.description,

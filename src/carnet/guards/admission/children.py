@@ -108,7 +108,6 @@ class Children:
         if not target.is_remote:  # else its own gateway judges
             check_reentry(target, carnet.path, self._domain)
         self._permit(parent, target, ask)
-        ask = _told_on(ask, parent.ask.capabilities)
         payer, credential = self._payer(parent, target, auth)
         check_credential(target, credential)
         deadline = deadline_of(carnet.deadline, target, self._clock)
@@ -129,7 +128,7 @@ class Children:
         origin = parent.caller.origin or parent.caller.actor
         admitted = Admitted(
             agent=target.name,
-            ask=ask,
+            ask=_passed_on(ask, parent.ask.capabilities),
             carnet=carnet,  # what a callee elsewhere receives, as it stands
             caller=msgspec.structs.replace(parent.caller, actor=actor, origin=origin),
             payer=payer,
@@ -213,14 +212,14 @@ class Children:
         return parent.payer, parent.credential
 
 
-def _told_on(ask: Ask, told: Capabilities | None) -> Ask:
+def _passed_on(ask: Ask, stated: Capabilities | None) -> Ask:
     """What a child is told of who reads the answer: all but that its mentions are relayed.
 
     It is read by the agent that asks, unless whoever asks says that it relays them.
     """
-    if told is None or ask.capabilities is not None:
+    if stated is None or ask.capabilities is not None:
         return ask
-    return msgspec.structs.replace(ask, capabilities=told.unrelayed())
+    return msgspec.structs.replace(ask, capabilities=stated.unrelayed())
 
 
 def _entry(admitted: Admitted, target: Target, parent: Call, request: bytes, now: int) -> Entry:

@@ -201,7 +201,8 @@ class Remote:
         named = _is_named(call.ask)
         if named:
             await self._refuse_without_skills()
-        headers, secrets = self._stamping.write(call)
+        stamped = self._stamping.written(call)
+        headers, secrets = stamped.headers, stamped.secrets
         if stated is not None:
             secrets = {**secrets, RESOLUTION: Secret(write_resolution(stated))}
         outbound = self._endpoint.outbound(

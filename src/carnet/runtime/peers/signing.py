@@ -218,8 +218,8 @@ class Stamping(Struct, frozen=True, kw_only=True):
         carnet = call.carnet
         credential = call.credential
         forwarded = None if credential is None else self._forwarded(credential)
-        told = call.ask.capabilities
-        leaving = Leaving(forwarded=forwarded, dialect=self.dialect, capabilities=told)
+        stated = call.ask.capabilities
+        leaving = Leaving(forwarded=forwarded, dialect=self.dialect, capabilities=stated)
         written = self.stamps.write(carnet, leaving)
         belongs_to = trace_of(carnet)
         headers = written.headers | write_trace(belongs_to, span_id(belongs_to, carnet.turn))

@@ -59,7 +59,7 @@ class Callee:
 
     def _events(self, ask: Ask) -> AsyncIterator[Event]:
         if self._fallback is not None and self._visit.is_final:
-            return _said(self._fallback)
+            return _fallen_back(self._fallback)
         return self._visit.dispatch(self._address, ask, self._auth)
 
     async def _answer(self, ask: Ask) -> list[Event]:
@@ -110,7 +110,7 @@ class Callee:
         return _with_result(self._events(ask))
 
 
-async def _said(text: str) -> AsyncIterator[Event]:
+async def _fallen_back(text: str) -> AsyncIterator[Event]:
     yield Text(text)
 
 

@@ -52,9 +52,9 @@ class LoopVisit(Visit):
     """One call as the loop that answers it sees it: the calls it may make."""
 
     def __init__(
-        self, call: Call, out: Output, calls: CallsOut, told: Capabilities | None = None
+        self, call: Call, out: Output, calls: CallsOut, stated: Capabilities | None = None
     ) -> None:
-        """`out` takes what is noted of them; `told` is what callees are told of who reads them."""
+        """`out` takes what is noted of them; `stated` tells callees who reads their answers."""
         super().__init__(
             call,
             out,
@@ -62,7 +62,7 @@ class LoopVisit(Visit):
             last_depth=calls.last_depth,
             auth_source=calls.auth_source,
         )
-        self._told = told
+        self._stated = stated
         self.waits: set[str] = set()  # ids of tool calls whose callees wait
         self.made: list[AgentAsk] = []  # calls that were answered
         self._answers: dict[int, str] = {}  # to questions whose places nobody counts
@@ -93,7 +93,7 @@ class LoopVisit(Visit):
         return text
 
     async def _call_as(self, ordinal: int, ask: AgentAsk) -> str:
-        asked = Ask(messages=ask.messages, capabilities=self._told)
+        asked = Ask(messages=ask.messages, capabilities=self._stated)
         auth = self._payer_of(None)
         self._children.skip_to(ordinal)  # which the next line takes at once
         return joined_text(await self.answer(check_name(ask.to), asked, auth))

@@ -103,11 +103,11 @@ def read_card(body: bytes, address: Address) -> A2aCard:
         PeerUnreachable: It cannot be read, or is another's; nothing of the peer's is told.
     """
     try:
-        told = json.read_object(body)
+        stated = json.read_object(body)
     except InvalidJson:
         raise PeerUnreachable("its card is no JSON") from None
-    _check_address(told.get("address"), address)
-    a2a = told.get("a2a")
+    _check_address(stated.get("address"), address)
+    a2a = stated.get("a2a")
     if not isinstance(a2a, dict):
         raise PeerUnreachable("its card does not say how it is called over A2A")
     endpoint, binding = a2a.get("endpoint"), _BINDINGS.get(str(a2a.get("transport")))
@@ -118,9 +118,9 @@ def read_card(body: bytes, address: Address) -> A2aCard:
     able = a2a.get("capabilities")
     able = able if isinstance(able, dict) else {}
     return A2aCard(
-        name=_text(told.get("name")) or address.local,
-        description=_text(told.get("description")),
-        version=_text(told.get("version")),
+        name=_text(stated.get("name")) or address.local,
+        description=_text(stated.get("description")),
+        version=_text(stated.get("version")),
         interfaces=(CardInterface(url=endpoint, binding=binding, version="1.0"),),
         streaming=a2a["transport"] == SSE or able.get("streaming") is True,
         push_notifications=able.get("push_notifications") is True,
@@ -131,10 +131,10 @@ def read_card(body: bytes, address: Address) -> A2aCard:
 
 def _check_address(value: object, address: Address) -> None:
     try:
-        told = parse_handle(value) if isinstance(value, str) else None
+        stated = parse_handle(value) if isinstance(value, str) else None
     except AddressInvalid:
-        told = None
-    if told is None or str(told).lower() != str(address).lower():
+        stated = None
+    if stated is None or str(stated).lower() != str(address).lower():
         raise PeerUnreachable("its card is that of another address")
 
 

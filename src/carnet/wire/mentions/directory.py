@@ -8,7 +8,7 @@ from msgspec import Struct
 PATH: Final = "/.well-known/mentionable-agents.json"
 
 
-class Listed(Struct, frozen=True, kw_only=True):
+class DirectoryEntry(Struct, frozen=True, kw_only=True):
     """One agent of a directory."""
 
     name: str
@@ -17,7 +17,7 @@ class Listed(Struct, frozen=True, kw_only=True):
     card: str  # its URL
 
 
-def write_directory(domain: str, url: str, agents: Sequence[Listed]) -> dict[str, Any]:
+def write_directory(domain: str, url: str, agents: Sequence[DirectoryEntry]) -> dict[str, Any]:
     """An organisation, with one contact point for each agent."""
     return {
         "@context": "https://schema.org",

@@ -61,13 +61,13 @@ def question_of(address: Address) -> str:
 def read_card_url(body: bytes, address: Address) -> str:
     """Where the card of an agent is, by what its domain tells of it."""
     try:
-        told = json.read_object(body)
+        stated = json.read_object(body)
     except InvalidJson:
         raise PeerUnreachable("what WebFinger answers is no JSON") from None
-    subject = told.get("subject")
+    subject = stated.get("subject")
     if not isinstance(subject, str) or subject.lower() != acct_of(address):
         raise PeerUnreachable("WebFinger tells of another subject")
-    links = told.get("links")
+    links = stated.get("links")
     if not isinstance(links, list) or len(links) > MOST_LINKS:
         raise PeerUnreachable(f"WebFinger tells no list of at most {MOST_LINKS} links")
     for rel in (CARD_REL, FORMER_CARD_REL):

@@ -71,19 +71,19 @@ def read_agent_chain(*metadata: object, max_hops: int) -> Mark | None:
         *metadata: Each an object as JSON gave it; None for none.
         max_hops: The most hops a chain may have here.
     """
-    told = [_read(value) for path in _PATHS for value in find(metadata, *path)]
-    if not told:
+    stated = [_read(value) for path in _PATHS for value in find(metadata, *path)]
+    if not stated:
         return None
-    chain = told[0][0]
-    if any(other != chain for other, _ in told):
+    chain = stated[0][0]
+    if any(other != chain for other, _ in stated):
         raise ChainMismatch("two different agent chains")
-    said = [is_final for _, is_final in told if is_final not in {None, chain.is_final}]
+    claimed = [is_final for _, is_final in stated if is_final not in {None, chain.is_final}]
     return Mark(
         stamp="mentionable",
         depth=chain.hop,
         last_depth=min(max_hops, chain.max_hops),  # mentionable:chain:clamp
         # mentionable:chain:is-final-logged
-        doubt=f"is_final {said[0]} at hop {chain.hop} of {chain.max_hops}" if said else None,
+        doubt=f"is_final {claimed[0]} at hop {chain.hop} of {chain.max_hops}" if claimed else None,
     )
 
 
@@ -109,15 +109,15 @@ def read_capabilities(*metadata: object) -> Capabilities | None:
     relays = list(find(metadata, RECIPIENT_CAPABILITIES, MENTION_RELAY))
     if value is None and not relays:
         return None
-    told = dict(objects({} if value is None else value, place(RECIPIENT_CAPABILITIES)))
-    if len(json.write(told)) > MOST_CAPABILITIES_BYTES:
+    stated = dict(objects({} if value is None else value, place(RECIPIENT_CAPABILITIES)))
+    if len(json.write(stated)) > MOST_CAPABILITIES_BYTES:
         reason = f"has more than {MOST_CAPABILITIES_BYTES} bytes"
         raise MalformedCallerContext(place(RECIPIENT_CAPABILITIES), reason)
     kinds = [_relay(each) for each in relays]
     if any(other != kinds[0] for other in kinds):
         raise MalformedCallerContext(_RELAY, "is told twice and differently")
     kind, beside = kinds[0] if kinds else (NONE, {})
-    others = {name: told[name] for name in told if name not in {AGENT_CHAIN, MENTION_RELAY}}
+    others = {name: stated[name] for name in stated if name not in {AGENT_CHAIN, MENTION_RELAY}}
     return Capabilities(mention_relay=kind, relay_members=beside, others=others)
 
 
@@ -183,11 +183,11 @@ def _write_stamp(carnet: Carnet, leaving: Leaving, /) -> Written:
     chain = AgentChain(hop, max(hop, carnet.bound(DEFAULT_MAX_HOPS)))
     written = {"hop": chain.hop, "max_hops": chain.max_hops, "is_final": chain.is_final}
     members: dict[str, Any] = {AGENT_CHAIN: written}  # mentionable:chain:written
-    told = leaving.capabilities
-    if told is not None:  # mentionable:relay:override
-        relay = {"kind": told.mention_relay, **told.relay_members}
+    stated = leaving.capabilities
+    if stated is not None:  # mentionable:relay:override
+        relay = {"kind": stated.mention_relay, **stated.relay_members}
         members[RECIPIENT_CAPABILITIES] = {
-            **told.others,
+            **stated.others,
             MENTION_RELAY: relay,
             AGENT_CHAIN: written,
         }
