@@ -215,12 +215,12 @@ def onward_carnet(
     """
     if not target.is_remote:
         return None
-    via = handle_of(target.name, domain)
+    via, limits = handle_of(target.name, domain), depths.by_stamp
     return carnet.next_hop(
         index=0,
         speaker=target.speaker,
         key=key,
-        default=depths.of(target.chain),
+        default=limits.get(target.chain, depths.default),  # not by `of`: every call that leaves
         stamp=target.chain,
         via=via,
     )

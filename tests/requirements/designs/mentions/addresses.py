@@ -20,7 +20,8 @@ ROWS = (
         "003 symmetric addressing, M01-M05",
         (
             _ADDRESS + "test_the_three_spellings_of_a_handle_name_one_address",
-            _ADDRESS + "test_a_broken_handle_is_refused",
+            _ADDRESS + "test_what_is_not_a_handle_is_refused",
+            _ADDRESS + "test_an_acct_is_one_by_its_scheme_alone",
             _SERVED + "test_what_leads_to_nobody_is_not_found",
         ),
     ),
