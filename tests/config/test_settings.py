@@ -280,7 +280,6 @@ def test_a_wrong_type_names_key_expectation_and_origin(tmp_path: Path) -> None:
         ('[gateway]\ntrusted_proxies = ["10.0.0.1/8"]\n', "holds '10.0.0.1/8'"),
         ("[gateway]\ndrain_seconds = 0\n", "above 0"),
         ("gateway = 3\n", "should be a section"),
-        ("[gateway]\nstrangers = true\n", "later release"),
         ('[store]\nurl = "mysql:x"\n', "sqlite:PATH"),
         ('[store]\nurl = "sqlite:"\n', "sqlite:PATH"),
         ('[store]\nsecrets = {env = "X"}\n', "keeps its own keys there"),

@@ -5,16 +5,17 @@ from tests.mutants.cards import A2A
 from tests.mutants.dialects import AGENTS_API, AGENTS_API_BODY, ENGINE, SAMVAD, TANGLE, TRAVEL
 from tests.mutants.dialogues import DIALOGUE
 from tests.mutants.identity import IDENTITY
+from tests.mutants.mentions import MENTIONABLE
 from tests.mutants.people import MEMORY, PEOPLE
 
 TABLES = {
     "tangle": TANGLE,
     "agents-api": (*AGENTS_API, *AGENTS_API_BODY),
-    "mentionable": IDENTITY,
     "samvad": SAMVAD,
     "travel": TRAVEL,
     "engine": ENGINE,
     "a2a": A2A,
+    "mentionable": (*MENTIONABLE, *IDENTITY),
     "signatures": SIGNATURES,
     "security": SECURITY,
     "resources": RESOURCES,

@@ -36,13 +36,14 @@ from tests.requirements.designs.a2a import security as a2a_security
 from tests.requirements.designs.a2a import updates as a2a_updates
 from tests.requirements.designs.bodies import agents_api as agents_api_body
 from tests.requirements.designs.identity import mentionable as identity
+from tests.requirements.designs.mentions import addresses as mentioned_addresses
 from tests.requirements.markers import grown, left_out, odd_tests
 from tests.requirements.rows import Row
 
 TABLES = {
     "tangle": tangle.ROWS,
     "agents-api": (*agents_api.ROWS, *agents_api_body.ROWS),
-    "mentionable": (*mentionable.ROWS, *identity.ROWS),
+    "mentionable": (*mentionable.ROWS, *mentioned_addresses.ROWS, *identity.ROWS),
     "samvad": samvad.ROWS,
     "travel": travel.ROWS,
     "engine": (*engine.ROWS, *engine_reference.ROWS, *engine_client.ROWS, *memory.ROWS),

@@ -14,6 +14,8 @@ from carnet.gateway.cancellation.endpoint import CancelEndpoint
 from carnet.gateway.cards.a2a import ROUTES as A2A_CARDS
 from carnet.gateway.cards.keys import ROUTES as KEY_SETS
 from carnet.gateway.cards.keys import KeySetPage
+from carnet.gateway.cards.mentions import ROUTES as MENTIONS
+from carnet.gateway.cards.mentions import MentionPages
 from carnet.gateway.conversations.forms import SCHEMAS as CONVERSATION_SCHEMAS
 from carnet.gateway.conversations.messages import SCHEMAS as MESSAGE_SCHEMAS
 from carnet.gateway.loops.shown_turns import ShownTurns
@@ -203,6 +205,7 @@ def _signed_pages(
     return [
         *offered(ENDED_ROUTES, ended),
         *offered(A2A_CARDS, cards),
+        *offered(MENTIONS, MentionPages(published, cards, domain=domain)),
         *offered(KEY_SETS, KeySetPage(store.keys, clock, domain)),
     ]
 

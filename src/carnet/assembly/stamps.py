@@ -16,8 +16,10 @@ def known_stamps(settings: Settings, rows: Sequence[Stamp] = ROWS) -> Stamps:
         configured={
             "tangle": gateway.max_depth - 1,
             "caller_context": gateway.max_chain_depth,
+            "mentionable": gateway.max_hops,
         },
         default=gateway.max_depth - 1,
+        # It is exclusive, as `max_depth` is.
         hard=None if hard is None else hard - 1,
     )
 

@@ -20,6 +20,7 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
     "gateway": frozenset(
         {
             *("public_url", "max_depth", "max_chain_depth", "hard_max_depth", "strangers"),
+            *("max_hops", "stranger_price_limit"),
             *("injection_classifier", "trusted_proxies", "cors_origins", "task_polling"),
             "legacy_cards",
         }
@@ -43,7 +44,7 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
             *("queue_seconds", "retries", "waiting_per_caller", "schedules_per_person"),
             *("hooks_per_person", "firings_per_person", "hook_body_bytes"),
             *("memory_files", "memory_bytes", "memory_versions"),
-            *("sign_in_failures", "sessions_per_person"),
+            *("sign_in_failures", "sessions_per_person", "strangers"),
         }
     ),
     "agents": frozenset({ALL}),
@@ -57,7 +58,7 @@ NEEDS_RESTART: Final[Mapping[str, frozenset[str]]] = {
     "store": frozenset({"url", "secrets", "lease_seconds"}),
     "ledger": frozenset({"currency"}),
     "retention": frozenset({"turns", "events", "task_hours", "every"}),
-    "egress": frozenset({"allow"}),
+    "egress": frozenset({"allow", "found_at"}),
     "outbox": frozenset({"schedule", "timeout"}),
     "limits": frozenset({"store_queue"}),
     "engine": frozenset(

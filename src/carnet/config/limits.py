@@ -135,6 +135,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     memory_versions: Annotated[
         int, whole(1, 1000), "Versions that are kept of one such file; the oldest are forgotten."
     ] = 20
+    strangers: Annotated[
+        int, whole(1), "Organisations that are no peers whose keys are remembered."
+    ] = 10_000
     queue: Annotated[
         int, whole(1), "Calls that may wait for an agent whose 'concurrency' is used up."
     ] = 4096

@@ -1,6 +1,7 @@
 """What leads to others: peers, where else may be called, and how webhooks are delivered."""
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Final, Literal
 
 from msgspec import Struct
 
@@ -8,6 +9,8 @@ from carnet.config import readers as read
 from carnet.config.readers import SecretRef
 from carnet.config.trust.identity import Auth
 from carnet.core.money.amount import MICROS
+from carnet.core.people.address import check_domain
+from carnet.errors import AddressInvalid
 
 DIALECTS = (
     "tangle",
@@ -28,6 +31,22 @@ def _product(name: str) -> str:
         raise ValueError
     return name
 
+
+def _found_at(text: str) -> str:
+    domain, _, url = text.partition("=")
+    try:
+        check_domain(domain)
+    except AddressInvalid:
+        raise ValueError from None
+    if not _PLACE.fullmatch(url):
+        raise ValueError
+    return text
+
+
+_PLACE: Final = re.compile(
+    r"http://(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}|https://[a-z0-9.-]{1,253}(?::[0-9]{1,5})?",
+    re.ASCII,
+)
 
 LogNames = Annotated[
     tuple[str, ...],
@@ -69,6 +88,12 @@ class EgressSettings(Struct, frozen=True, kw_only=True):
         read.destinations(),
         "Where callbacks and cards that others name may lead beside public https addresses: "
         "host:port, host:* or a range.",
+    ] = ()
+    found_at: Annotated[
+        tuple[str, ...],
+        read.many('"domain=URL", such as "globex.example=http://127.0.0.1:8702"', _found_at),
+        "Where domains that are no peers are found, if not at https://DOMAIN: for tests and "
+        "demonstrations. Plain http is for this machine alone.",
     ] = ()
 
 

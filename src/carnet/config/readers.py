@@ -154,15 +154,13 @@ def span_seconds(value: str) -> int | None:
     return int(match[1]) * _UNITS[match[2]]
 
 
-def truth(*, later: bool = False) -> ValueReader:
-    """True or false; with `later`, true is for a later release."""
+def truth() -> ValueReader:
+    """True or false."""
     expects = "true or false"
 
     def read(value: Any) -> bool:
         if type(value) is not bool:
             raise Wrong(f"should be {expects} (without quotes), but is {_shown(value)}")
-        if value and later:
-            raise Wrong("comes in a later release; leave it out, or set it to false")
         return value
 
     return ValueReader(expects, read, lambda value: read(_toml_value(value, expects)))

@@ -62,14 +62,20 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
     max_chain_depth: Annotated[
         int, read.whole(1, MOST_DEPTH), "agents-api: the last depth that is answered."
     ] = 16
+    max_hops: Annotated[
+        int, read.whole(1, MOST_DEPTH), "Mentionable: the last hop, which is answered and final."
+    ] = 4
     hard_max_depth: Annotated[
-        int | None, read.whole(1, MOST_DEPTH), "Clamps both of the above, if set."
+        int | None, read.whole(1, MOST_DEPTH), "Clamps all of the above, if set."
     ] = None
     strangers: Annotated[
         bool,
-        read.truth(later=True),
-        "Whether domains that are no peers may be called; not yet: true is refused.",
+        read.truth(),
+        "Whether agents of domains that are no peers may be called, by their addresses.",
     ] = False
+    stranger_price_limit: Annotated[
+        int, read.amount(), "What one of them may ask for a call before a person is asked."
+    ] = 0
     injection_classifier: Annotated[
         str | None,
         read.target(),
@@ -235,6 +241,7 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         "openai, engine: whether callers' system messages pass, after the one of 'system'; "
         "without one they do.",
     ] = False
+    cues: Annotated[bool, read.truth(), "openai, engine: whether its model is told its hop."] = True
     tools: Annotated[
         tuple[str, ...] | None, tool_names(), "engine: what its model may use, if not as [engine]."
     ] = None

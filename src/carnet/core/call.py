@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import astuple, force_setattr, replace
 
 from carnet.core.chain.allowance import Allowance
+from carnet.core.chain.capabilities import Capabilities
 from carnet.core.chain.carnet import Carnet, Mark, Trace
 from carnet.core.chain.turn import Turn
 from carnet.core.chain.turn_id import is_unscoped
@@ -72,6 +73,7 @@ class Ask(Struct, frozen=True, kw_only=True):
     thread: Thread | None = None  # where a person asks it in one of her conversations
     context: str | None = None  # what its sender groups tasks by; then it is a task in any case
     form: dict[str, Any] | None = None  # how it was written, for the dialect that answers it
+    capabilities: Capabilities | None = None  # of whoever reads the answer, where that was told
 
     @property
     def text(self) -> str:
@@ -177,6 +179,7 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     agent: Agent
     credit: str  # the ledger account that is credited: "agent:echo", "peer:globex.example"
     is_remote: bool = False  # calls to it get the carnet of the next hop
+    chain: str = "tangle"  # the stamp whose limit a chain has that begins with a call to it
     last_depth: int | None = None  # lower than the gateway's, for this agent alone
     price: Price = _FREE
     most_cost: int = 0  # the most another organisation may charge for one call

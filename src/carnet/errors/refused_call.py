@@ -72,6 +72,16 @@ class PeerUnknown(Refused, code="peer_unknown", status=404):
     hint = "The operator admits one with 'carnet peers add DOMAIN --url URL'."
 
 
+class StrangerKeyChanged(Refused, code="stranger_key_changed", status=403, public=("domain",)):
+    """An organisation that is no peer shows other keys than when we first met it (R42)."""
+
+    template = "{domain} shows other keys than when this gateway first met it."
+    hint = (
+        "Nothing was sent. A person who has asked there confirms the change with "
+        "'carnet peers confirm {domain}'."
+    )
+
+
 class PeerAgentNotFound(Refused, code="peer_agent_not_found", status=404):
     """The other side shows no card for that agent, or that of another one. Nothing was sent."""
 

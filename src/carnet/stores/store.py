@@ -38,6 +38,7 @@ from carnet.stores.secrets.seal import WordSeal, derive
 from carnet.stores.secrets.secrets_file import Keys
 from carnet.stores.triggers.triggers import StoredTriggers
 from carnet.stores.trust.receipts import StoredReceipts
+from carnet.stores.trust.strangers import StoredStrangers
 from carnet.stores.trust.trust import StoredTrust, TrustReader
 from carnet.stores.trust.used_nonces import UsedNonces
 from carnet.stores.turn.callbacks import StoredCallbacks
@@ -207,6 +208,11 @@ class Store:
                 key="[store] url",
                 reason="the database is damaged; restore a backup, or set it aside and start anew",
             )
+
+    @property
+    def strangers(self) -> StoredStrangers:
+        """Those whom we have met without knowing them; nothing of them is held in memory."""
+        return StoredStrangers(self._database, self._clock)
 
     async def refresh(self) -> None:
         """Read tokens, peers and keys again."""

@@ -254,7 +254,11 @@ def test_a_weak_key_is_refused_and_nothing_is_admitted(
     assert ran.code == 2
     assert ran.error["code"] == "key_invalid"
     assert "base64" in ran.error["hint"]
-    assert cli("peers", "list", "--format", "json").page == {"peers": [], "keys": []}
+    assert cli("peers", "list", "--format", "json").page == {
+        "peers": [],
+        "keys": [],
+        "strangers": [],
+    }
 
 
 @pytest.mark.usefixtures("home")

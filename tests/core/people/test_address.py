@@ -20,6 +20,7 @@ from carnet.core.people.address import (
     is_ip_identity,
     local_name,
     may_be_fetched,
+    parse_acct,
     parse_agent_uri,
     parse_handle,
     skeleton,
@@ -60,6 +61,13 @@ def test_the_three_spellings_of_a_handle_name_one_address(text: str) -> None:
 def test_what_is_not_a_handle_is_refused(text: str) -> None:
     with pytest.raises(AddressInvalid):
         parse_handle(text)
+
+
+def test_an_acct_is_one_by_its_scheme_alone() -> None:  # M05
+    assert parse_acct("ACCT:foo@bar.test") == Address("foo", "bar.test")
+    for text in ("foo@bar.test", "@foo@bar.test", "acct:no-at-symbol", "acct:"):
+        with pytest.raises(AddressInvalid):
+            parse_acct(text)
 
 
 @pytest.mark.parametrize("local", ["foo", "foo.bar", "foo-bar", "foo_bar", "A1", "a" * 64])

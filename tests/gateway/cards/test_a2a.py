@@ -28,7 +28,7 @@ def get(acme: Organisation, path: str, **headers: str) -> Reply:
     return request("GET", acme.url + path, fields)
 
 
-def test_the_default_agent_is_at_the_root_and_others_by_their_path_and_handle(
+def test_the_default_agent_is_at_the_root_and_others_by_their_path(
     acme: Organisation,
 ) -> None:
     root = get(acme, CARD)
@@ -38,7 +38,6 @@ def test_the_default_agent_is_at_the_root_and_others_by_their_path_and_handle(
     words = get(acme, "/agents/words" + CARD)
     assert words.json["name"] == "words"
     assert words.json["supportedInterfaces"][0]["url"] == acme.url + "/agents/words/a2a"
-    assert get(acme, "/.well-known/agent-card/words").body == words.body
 
 
 def asked_at(acme: Organisation, host: str) -> Any:
@@ -57,7 +56,6 @@ def test_at_the_root_the_host_names_the_agent(acme: Organisation) -> None:
 def test_an_agent_that_is_not_served_has_no_card(acme: Organisation) -> None:
     unknown = get(acme, "/agents/nobody" + CARD)
     assert (unknown.status, unknown.json["code"]) == (404, "agent_not_found")
-    assert get(acme, "/.well-known/agent-card/nobody").status == 404
 
 
 def test_a_card_may_be_kept_and_is_not_sent_twice(acme: Organisation) -> None:

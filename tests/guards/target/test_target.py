@@ -2,7 +2,7 @@
 
 import pytest
 
-from carnet.core.chain.carnet import Carnet, Mark
+from carnet.core.chain.carnet import Carnet, DepthLimits, Mark
 from carnet.core.people.identity import Secret
 from carnet.errors import AgentNotFound, DepthExceeded, PeerNotListed, PermissionMissing
 from carnet.guards.target.target import check_credential, onward_carnet, permitted
@@ -38,15 +38,19 @@ def test_an_agent_may_take_less_depth_than_the_gateway() -> None:
 def test_a_call_at_the_last_depth_may_not_leave() -> None:
     router = directory()
     final = Carnet(run="r", turn="t", depth=3, last_depth=3)
-    assert onward_carnet(final, router.find("echo"), DOMAIN, key=b"key", last_depth=3) is None
+    assert (
+        onward_carnet(final, router.find("echo"), DOMAIN, key=b"key", depths=DepthLimits()) is None
+    )
     with pytest.raises(DepthExceeded):
-        onward_carnet(final, router.find("@critic@b.example"), DOMAIN, key=b"key", last_depth=3)
+        onward_carnet(
+            final, router.find("@critic@b.example"), DOMAIN, key=b"key", depths=DepthLimits()
+        )
 
 
 def test_a_call_that_leaves_gets_the_carnet_of_the_next_hop() -> None:
     carnet = Carnet(run="conv_1", turn="turn_x", run_is_ours=True)
     onward = onward_carnet(
-        carnet, directory().find("@critic@b.example"), DOMAIN, key=b"key", last_depth=3
+        carnet, directory().find("@critic@b.example"), DOMAIN, key=b"key", depths=DepthLimits()
     )
     assert onward is not None
     assert (onward.depth, onward.turn, onward.parent_turn) == (1, "conv_1.t0.critic", None)

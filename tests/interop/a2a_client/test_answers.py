@@ -51,7 +51,10 @@ def test_what_a_call_carries_is_ours(scene: Scene, agent: str) -> None:
     (asked,) = scene.asked(text=text)
     headers, run = asked["headers"], reply.headers["x-tangle-runid"]
     assert headers["a2a-version"] == SERVED[agent][1]
-    assert (headers["x-tangle-runid"], headers["x-tangle-forwarded-depth"]) == (run, "1")
+    assert (headers["x-tangle-runid"], headers["x-a2a-hop"]) == (run, "1")
+    assert "x-tangle-forwarded-depth" not in headers  # whose limit would end a chain of mentions
+    chain = {"hop": 1, "max_hops": 4, "is_final": False}
+    assert asked["message"]["metadata"]["mentionable"] == {"agent_chain": chain}
     assert headers["traceparent"].split("-")[1] == trace
     (turn,) = scene.gateway.get(f"/runs/{run}").json["turns"]
     (leg,) = turn["legs"]

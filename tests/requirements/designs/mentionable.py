@@ -1,8 +1,7 @@
 """Mentionable composition: what seed 003 says.
 
-No request carries a chain of mentions yet, so every sentence about one is due. The tests that some
-of them name are those of the codec, which programs can use. What an agent asks for, what it calls
-at once and what ends every chain needs none.
+The chain, the relay and the cues ride on A2A. How an agent is found by its address, and who is met
+there, is in `mentions.addresses`.
 """
 
 from tests.requirements.rows import Divergence, Row
@@ -11,8 +10,12 @@ _WIRE = "tests/wire/stamps/test_mentionable.py::"
 _CARNET = "tests/core/chain/test_carnet.py::"
 _ADDRESS = "tests/core/people/test_address.py::"
 
-_OVER_A2A = "mentions over A2A"
-_HARNESS = "the cues of agents of the kind openai, and of those that Python functions write"
+_MENTIONS = "tests/interop/mentions/"
+_CHAIN = _MENTIONS + "test_chain.py::"
+_RELAY = _MENTIONS + "test_relay.py::"
+_HOPS = _MENTIONS + "test_hops.py::"
+_CUES = _MENTIONS + "test_cues.py::"
+_MODEL = _MENTIONS + "test_model.py::"
 _LOOPS = "tests/runtime/agents/test_engine.py::"
 _CALLS = "tests/interop/engine/test_calls.py::"
 _FAN_OUT = "tests/interop/composition/test_fan_out.py::"
@@ -52,37 +55,43 @@ ROWS = (
         (
             _WIRE + "test_an_impossible_chain_cannot_be_made",
             _WIRE + "test_what_is_there_and_not_whole_is_refused",
+            _CHAIN + "test_what_is_no_chain_is_refused_and_nothing_runs",
         ),
-        due=_OVER_A2A,
     ),
     Row(
         "mentionable:chain:is-final",
         "A hop is final when it equals the cap.",
         "003 AgentChain",
-        (_WIRE + "test_is_final_is_computed_and_not_believed",),
+        (
+            _WIRE + "test_is_final_is_computed_and_not_believed",
+            _CHAIN + "test_a_chain_that_contradicts_itself_is_recomputed_and_logged",
+        ),
         Divergence("R15", "What a peer says about it is recomputed; the numbers decide."),
-        due=_OVER_A2A,
     ),
     Row(
         "mentionable:chain:is-final-logged",
         "A peer that says something else about it is noted in the log.",
         "R15, U09",
-        due=_OVER_A2A,
+        (_CHAIN + "test_a_chain_that_contradicts_itself_is_recomputed_and_logged",),
     ),
     Row(
         "mentionable:chain:clamp",
         "The cap is the operator's.",
         "003 AgentChain",
-        (_WIRE + "test_a_peer_can_lower_our_limit_and_never_raise_it",),
+        (
+            _WIRE + "test_a_peer_can_lower_our_limit_and_never_raise_it",
+            _CHAIN + "test_a_chained_call_leaves_one_hop_further_under_the_same_cap",
+        ),
         Divergence("R15", "The cap of a peer counts where it is lower than ours."),
-        due=_OVER_A2A,
     ),
     Row(
         "mentionable:chain:default",
         "The cap is 4 where nobody said another.",
         "003 recipient_capabilities, R2",
-        (_WIRE + "test_the_next_chain_is_one_hop_further_under_the_same_cap",),
-        due=_OVER_A2A,
+        (
+            _WIRE + "test_the_next_chain_is_one_hop_further_under_the_same_cap",
+            _CHAIN + "test_a_chained_call_leaves_one_hop_further_under_the_same_cap",
+        ),
     ),
     Row(
         "mentionable:chain:carrier",
@@ -92,21 +101,27 @@ ROWS = (
             _WIRE + "test_a_chain_is_read_in_every_spelling",
             _WIRE + "test_what_a_client_that_relays_mentions_sends_is_read",
             _WIRE + "test_two_spellings_may_agree_and_must_not_contradict",
+            _CHAIN + "test_a_chain_is_read_in_every_spelling_of_message_and_request",
+            _RELAY + "test_what_the_connector_of_the_seed_sends_is_what_the_agent_sees",
         ),
-        due=_OVER_A2A,
     ),
     Row(
         "mentionable:chain:written",
         "A chained call to another agent carries its chain.",
         "003 AgentChain",
-        due=_OVER_A2A,
+        (
+            _CHAIN + "test_a_chained_call_leaves_one_hop_further_under_the_same_cap",
+            _HOPS + "test_a_chain_goes_through_four_hops_and_ends_with_the_final_cue",
+        ),
     ),
     Row(
         "mentionable:chain:absent",
         "Whether a call is chained is told by the chain's presence, not by the transport.",
         "003 common mistakes",
-        (_WIRE + "test_absent_is_a_direct_call",),
-        due=_OVER_A2A,
+        (
+            _WIRE + "test_absent_is_a_direct_call",
+            _CHAIN + "test_without_a_chain_a_call_over_a2a_is_no_chained_one",
+        ),
     ),
     Row(
         "mentionable:chain:cue",
@@ -115,8 +130,9 @@ ROWS = (
         (
             _WIRE + "test_the_cue_tells_a_model_where_it_stands",
             _LOOPS + "test_who_is_called_by_agents_is_told_its_hop",
+            _CUES + "test_every_kind_of_agent_tells_its_model_the_cue_to_the_byte",
+            _CHAIN + "test_an_agent_is_told_its_hop",
         ),
-        due=_HARNESS,
     ),
     Row(
         "mentionable:chain:cue-rendered",
@@ -125,8 +141,11 @@ ROWS = (
         (
             _LOOPS + "test_who_is_called_by_agents_is_told_its_hop",
             _CALLS + "test_at_the_last_hop_a_loop_calls_nobody_whatever_its_model_says",
+            _CUES + "test_every_kind_of_agent_tells_its_model_the_cue_to_the_byte",
+            _CUES + "test_cues_are_switched_off_for_an_agent",
+            _CUES + "test_a_call_that_is_not_chained_has_no_cue",
+            _MODEL + "test_a_true_model_reads_the_cue",
         ),
-        due=_HARNESS,
     ),
     Row(
         "mentionable:chain:conclude",
@@ -135,8 +154,9 @@ ROWS = (
         (
             _WIRE + "test_the_cue_tells_a_model_where_it_stands",
             _CARNET + "test_a_carnet_without_a_hop_left_cannot_be_extended",
+            _CHAIN + "test_the_final_hop_is_answered_and_calls_nobody",
+            _HOPS + "test_a_chain_goes_through_four_hops_and_ends_with_the_final_cue",
         ),
-        due=_OVER_A2A,
     ),
     Row(
         "mentionable:chain:refuse",
@@ -148,6 +168,8 @@ ROWS = (
             _CARNET + "test_the_refusal_names_the_depth_the_callee_would_have_had",
             _CALLS + "test_at_the_last_hop_a_loop_calls_nobody_whatever_its_model_says",
             _FAN_OUT + "test_at_the_last_hop_and_back_to_its_own_chain_nobody_is_called",
+            _CHAIN + "test_the_final_hop_is_answered_and_calls_nobody",
+            _MODEL + "test_what_it_wishes_is_called_below_the_cap_and_refused_at_the_final_hop",
         ),
     ),
     Row(
@@ -157,8 +179,8 @@ ROWS = (
         (
             _WIRE + "test_the_next_chain_is_one_hop_further_under_the_same_cap",
             _WIRE + "test_the_chain_is_read_as_it_was_written",
+            _CHAIN + "test_a_chained_call_leaves_one_hop_further_under_the_same_cap",
         ),
-        due=_OVER_A2A,
     ),
     Row(
         "mentionable:chain:every-hop",
@@ -173,13 +195,20 @@ ROWS = (
         "mentionable:relay:override",
         "A dispatcher that can relay mentions says so in place of the default.",
         "003 recipient_capabilities",
-        due=_OVER_A2A,
+        (
+            _RELAY + "test_the_front_says_that_it_relays_also_to_an_agent_behind_a2a",
+            _RELAY + "test_what_the_connector_of_the_seed_sends_is_what_the_agent_sees",
+        ),
     ),
     Row(
         "mentionable:relay:none",
         "Without that an agent calls its siblings itself.",
         "003 recipient_capabilities",
-        (_FAN_OUT + "test_the_answers_of_two_organisations_become_one_reply",),
+        (
+            _FAN_OUT + "test_the_answers_of_two_organisations_become_one_reply",
+            _RELAY + "test_a_call_that_an_agent_makes_itself_is_relayed_by_nobody",
+            _CHAIN + "test_without_a_chain_a_call_over_a2a_is_no_chained_one",
+        ),
     ),
     Row(
         "mentionable:fan-out:parallel",
@@ -195,8 +224,10 @@ ROWS = (
         "mentionable:fan-out:chain",
         "Each of these calls carries the chain.",
         "003 fan-out pattern",
-        (_FAN_OUT + "test_the_answers_of_two_organisations_become_one_reply",),
-        due=_OVER_A2A,
+        (
+            _FAN_OUT + "test_the_answers_of_two_organisations_become_one_reply",
+            _CHAIN + "test_the_handles_of_the_seed_fan_out_over_a2a_with_the_chain",
+        ),
     ),
     Row(
         "mentionable:fan-out:one-reply",

@@ -145,7 +145,10 @@ def test_fields_of_later_versions_are_ignored() -> None:
 def test_is_final_is_computed_and_not_believed(*, claimed: bool) -> None:
     assert AgentChain(2, 4, claimed).is_final is False
     assert AgentChain(4, 4, claimed).is_final is True
-    assert read_agent_chain(with_chain(chain(2, 4, is_final=claimed)), max_hops=4) == mark(2, 4)
+    found = read_agent_chain(with_chain(chain(2, 4, is_final=claimed)), max_hops=4)
+    assert found is not None
+    assert (found.depth, found.last_depth) == (2, 4)
+    assert found.doubt == ("is_final True at hop 2 of 4" if claimed else None)
 
 
 @given(hop=st.integers(1, 30), more=st.integers(0, 30), ours=st.integers(1, 30))

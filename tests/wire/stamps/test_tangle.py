@@ -214,8 +214,9 @@ def test_a_credential_shows_in_no_print_of_the_stamp() -> None:
 
 
 def test_a_credential_or_a_label_alone_sets_no_limit_for_another_stamps_chain() -> None:
-    assert stamp(headers(forwarded_authorization=USER)).mark == Mark(stamp="tangle")
-    assert stamp(headers(speaker="critic")).mark == Mark(stamp="tangle", speaker="critic")
+    assert stamp(headers(forwarded_authorization=USER)).mark == Mark(stamp="tangle", is_usual=True)
+    label = Mark(stamp="tangle", speaker="critic", is_usual=True)
+    assert stamp(headers(speaker="critic")).mark == label
     assert stamp(headers(runid="r")).mark.last_depth == LAST
 
 

@@ -150,6 +150,7 @@ def test_the_last_depth_is_the_smaller_of_theirs_and_ours(
         run="conv_1",
         turn="conv_1.t0.critic",
         parent_turn="conv_0.t0.front",
+        is_usual=theirs > ours,
     )
 
 

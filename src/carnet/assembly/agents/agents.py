@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 
 from carnet.assembly.agents.breakers import Breakers
-from carnet.assembly.agents.kinds import KINDS, Built, Kind, Parts
+from carnet.assembly.agents.kinds import KINDS, MENTIONS, Built, Kind, Parts
 from carnet.config import AgentSettings
 from carnet.config.sources import all_of
 from carnet.core.call import Target
-from carnet.core.people.address import local_name
+from carnet.core.people.address import Address, local_name
 from carnet.errors import ConfigInvalid
 from carnet.ports.trust.trust import Peer, Peers
 from carnet.runtime.agents.a2a_peer import A2aPeer
 from carnet.runtime.agents.remote import Remote
+from carnet.runtime.agents.stranger import StrangerAgent
 from carnet.runtime.visit.fan_out.questions import ByRule
 from carnet.runtime.visit.routing import Routing
 from carnet.runtime.wrappers.hardened import Policy, harden
@@ -48,7 +49,11 @@ class Agents:
         if wrong:
             raise all_of(wrong)
         return Routing(
-            agents=agents, peers=peers, domain=settings.gateway.domain, reach=self._reach
+            agents=agents,
+            peers=peers,
+            domain=settings.gateway.domain,
+            reach=self._reach,
+            meet=self._meet if settings.gateway.strangers else None,
         )
 
     def answer_by(self, by_rule: ByRule) -> None:
@@ -70,6 +75,7 @@ class Agents:
             agent=harden(built.agent, self._policy(built, agent)),
             credit=f"peer:{name}" if kind.is_remote else f"agent:{name}",
             is_remote=kind.is_remote,
+            chain=kind.chain,
             price=agent.full_price,
             most_cost=built.most_cost,
             takes_budget=built.takes_budget,
@@ -112,6 +118,24 @@ class Agents:
             places=places,
         )
 
+    def _meet(self, address: Address) -> Target:
+        """The target for an agent of an organisation that is no peer (R42)."""
+        meeting = self._elsewhere.meeting
+        policy = Policy(clock=self._client.clock, ids=self._client.ids, seconds=PEER_SECONDS)
+        return Target(
+            name=str(address),
+            speaker=address.local,
+            agent=harden(StrangerAgent(address, meeting), policy),
+            credit=f"peer:{address.domain}",
+            is_remote=True,
+            chain=MENTIONS,
+            most_cost=meeting.price_limit,
+            seconds=PEER_SECONDS,
+            kind="stranger",
+            needs="call:remote",
+            skills=(),
+        )
+
     def _reach(self, peer: Peer, local: str, name: str) -> Target:
         """The target for an agent of another organisation; its default one has no local name."""
         agent = self._elsewhere.of_peer(peer, local, PEER_SECONDS)
@@ -128,6 +152,7 @@ class Agents:
             agent=harden(agent, policy),
             credit=f"peer:{peer.domain}",
             is_remote=True,
+            chain=MENTIONS if isinstance(agent, A2aPeer) else "tangle",
             most_cost=peer.most_cost,
             takes_budget=isinstance(agent, Remote) and agent.is_signed,
             offer=self._elsewhere.offer_of(peer, local) if peer.most_cost else None,

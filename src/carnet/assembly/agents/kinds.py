@@ -60,6 +60,9 @@ from carnet.runtime.visit.means import VisitMeans
 from carnet.wire.dialects.agents_api.client import path_of
 from carnet.wire.dialects.openai import COMPLETIONS, MODEL
 from carnet.wire.dialects.openai.members import Passing
+from carnet.wire.stamps.mentionable import STAMP
+
+MENTIONS: Final = STAMP.name  # whose limit chains over A2A have
 
 
 class Parts(Struct, frozen=True, kw_only=True, eq=False):
@@ -114,6 +117,7 @@ class Kind(Struct, frozen=True, kw_only=True, eq=False):
     build: Callable[[Parts, str, AgentSettings], Built]
     needs: tuple[str, ...] = ()  # the keys that its section must have
     is_remote: bool = False  # another organisation answers
+    chain: str = "tangle"  # see `Target`
 
 
 def _python(parts: Parts, name: str, agent: AgentSettings) -> Built:
@@ -195,6 +199,7 @@ def _openai(parts: Parts, name: str, agent: AgentSettings) -> Built:
         system_prompt=prompt,
         passing=passing,
         log_names=agent.log_names,
+        cue_depth=parts.last_depth if agent.cues else None,
     )
     return Built(agent=provider, endpoint=agent.url, removes=passing.removed)
 
@@ -336,6 +341,7 @@ def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
         passing=passing,
         steps=parts.steps,
         belongings=_belongings(parts, name),
+        cues=agent.cues,
     )
     return Built(agent=answering, is_detached=True, removes=passing.removed)
 
@@ -354,7 +360,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "openai": Kind(build=_openai, needs=NEEDS["openai"]),
     "tangle": Kind(build=_tangle, needs=NEEDS["tangle"], is_remote=True),
     "samvad": Kind(build=_samvad, needs=NEEDS["samvad"], is_remote=True),
-    "a2a": Kind(build=_a2a, needs=NEEDS["a2a"], is_remote=True),
+    "a2a": Kind(build=_a2a, needs=NEEDS["a2a"], is_remote=True, chain=MENTIONS),
     "agents_api": Kind(build=_agents_api, needs=NEEDS["agents_api"], is_remote=True),
     "engine": Kind(build=_engine, needs=NEEDS["engine"]),
     "conversation": Kind(build=_conversation, needs=NEEDS["conversation"]),

@@ -8,27 +8,31 @@ from msgspec.structs import replace
 
 from carnet.config import Settings
 from carnet.core.call import Agent
-from carnet.core.people.address import AGENT
+from carnet.core.people.address import AGENT, Address
 from carnet.core.people.identity import Secret
 from carnet.errors import EgressRefused, PeerUnknown
 from carnet.ports.trust.keys import KeyRing
+from carnet.ports.trust.strangers import Strangers
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Bounds, HttpClient
-from carnet.runtime.agents.a2a_peer import DIALECT, A2aPeer
+from carnet.runtime.agents.a2a_peer import DIALECT as A2A
+from carnet.runtime.agents.a2a_peer import A2aPeer
 from carnet.runtime.agents.agents_api_peer import AgentsApiEndpoint, AgentsApiPeer
 from carnet.runtime.agents.remote import Remote, RemoteEndpoint, SignedLink, Skilled
 from carnet.runtime.agents.samvad_peer import SamvadPeer
+from carnet.runtime.agents.stranger import Meeting, StrangerClient
 from carnet.runtime.egress.addresses import Allowed, read_destination
 from carnet.runtime.peers.a2a.access_tokens import AccessTokens, OAuthClient
 from carnet.runtime.peers.a2a.cards import A2aCards, card_site
-from carnet.runtime.peers.a2a.client import A2aClient, A2aEndpoint
+from carnet.runtime.peers.a2a.client import OWN, A2aClient, A2aEndpoint, Reached
 from carnet.runtime.peers.a2a.own_evidence import Attesting
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.offers import Offers, SiteOffer
 from carnet.runtime.peers.samvad_client import SamvadClient, recipient_of, site_of
 from carnet.runtime.peers.samvad_request import Recipient
 from carnet.runtime.peers.signing import Stamping
+from carnet.runtime.peers.strangers.resolver import Resolver
 from carnet.runtime.receipts.verification import Verifying
 from carnet.stores.open import Store
 from carnet.wire.dialects import DIALECTS, by_peer
@@ -52,6 +56,41 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
     stamps: Stamps = STAMPS  # those that are written
     public_url: str = ""  # ours, for those who are told who calls
     attesting: Attesting | None = None  # vouches for our calls
+    resolver: Resolver  # finds agents of those who are no peers
+    strangers: Strangers  # what is remembered of these
+    most_strangers: int
+    price_limit: int  # that one of these may ask for without a person being asked
+
+    @property
+    def meeting(self) -> Meeting:
+        """How agents of strangers are called."""
+        return Meeting(
+            resolver=self.resolver,
+            strangers=self.strangers,
+            most=self.most_strangers,
+            price_limit=self.price_limit,
+            currency=self.currency,
+            peer=self._stranger,
+        )
+
+    def _stranger(self, way: Reached, address: Address, most_cost: int) -> A2aPeer:
+        """An agent that was found by its address: a Carnet knows us by our key."""
+        endpoint = A2aEndpoint(site=Site(way.interface.url), peer=address.domain)
+        is_carnet = not way.advertised.isdisjoint(OWN)
+        client = StrangerClient(
+            way,
+            self.client.http,
+            endpoint,
+            cards=self.cards,
+            signing=self.client.signing if is_carnet else None,
+        )
+        return A2aPeer(
+            client,
+            most_cost=most_cost,
+            currency=self.currency,
+            stamping=Stamping(stamps=self.stamps, dialect=A2A),
+            domain=self.client.signing.domain,
+        )
 
     def tangle(
         self,
@@ -140,7 +179,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
             skill=skill,
             most_cost=most_cost,
             currency=self.currency,
-            stamping=replace(stamping, stamps=self.stamps, dialect=DIALECT),
+            stamping=replace(stamping, stamps=self.stamps, dialect=A2A),
             domain=self.client.signing.domain,
         )
 
@@ -180,6 +219,7 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
         await self.client.close()
         await self.offers.close()
         await self.cards.close()
+        await self.resolver.close()
 
 
 class _Ways(Struct, frozen=True, eq=False):
@@ -293,12 +333,22 @@ def build_elsewhere(
             people=store.people,
             names=settings.identity.names,
         ),
+        resolver=Resolver(http, clock, _found_at(settings)),
+        strangers=store.strangers,
+        most_strangers=settings.limits.strangers,
+        price_limit=settings.gateway.stranger_price_limit,
     )
 
 
 def audience_of(domain: str, local: str) -> str:
     """By which an agent of a peer knows what is meant for it."""
     return f"@{local}@{domain}" if local else f"{AGENT}{domain}"
+
+
+def _found_at(settings: Settings) -> dict[str, str]:
+    """Where the operator says that domains are found, which are no peers."""
+    pairs = [entry.partition("=") for entry in settings.egress.found_at]
+    return {domain: url for domain, _, url in pairs}
 
 
 def _lists(allowed: Allowed, url: str) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from carnet.cli.invocation import Group, Invocation, pass_invocation, table, wait
+from carnet.cli.trust.strangers import confirm, stranger_page, strangers_text
 from carnet.cli.trust.tokens import refuse_unknown
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 @click.group(cls=Group)
 def peers() -> None:
     """Admit, list and forget the gateways of other organisations, and their keys."""
+
+
+peers.add_command(confirm)
 
 
 @peers.command()
@@ -159,13 +163,14 @@ def _refuse_from_file(settings: "Settings", domain: str, verb: str) -> None:
 def list_peers(invocation: Invocation) -> None:
     """List the organisations this gateway knows, and the keys that were pinned."""
     page = wait(_list_peers(invocation.settings))
-    rows = [*page["peers"], *page["keys"]]
+    rows = [*page["peers"], *page["keys"], *page["strangers"]]
     invocation.result(page, lambda: invocation.spell(_known_text(page)), rows)
 
 
 def _known_text(page: dict[str, Any]) -> str:
     texts = [_peers_text(page)] if page["peers"] or not page["keys"] else []
-    return "\n\n".join([*texts, *([_pinned_text(page)] if page["keys"] else [])])
+    pinned = [_pinned_text(page)] if page["keys"] else []
+    return "\n\n".join([*texts, *pinned, *([strangers_text(page)] if page["strangers"] else [])])
 
 
 def _pinned_text(page: dict[str, Any]) -> str:
@@ -192,6 +197,7 @@ async def _list_peers(settings: "Settings") -> dict[str, Any]:
         return {
             "peers": [peer_page(peer) for peer in await store.peers.list()],
             "keys": [pinned_key_page(key) for key in await store.pinned.list()],
+            "strangers": [stranger_page(each) for each in await store.strangers.list()],
         }
 
 

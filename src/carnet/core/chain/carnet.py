@@ -30,6 +30,9 @@ class Mark(Struct, frozen=True, kw_only=True):
     parent_turn: str | None = None
     speaker: str | None = None
     counts: bool = True  # it counts depth; one that does not is silent about it, also with None
+    # Its limit is only this gateway's usual one: where another stamp brings its own, that counts.
+    is_usual: bool = False
+    doubt: str | None = None  # what it says about itself that its numbers contradict, for the log
 
 
 class DepthLimits(Struct, frozen=True, kw_only=True):
@@ -78,7 +81,9 @@ def merge(marks: Sequence[Mark]) -> Position:
     depth = max(depths, default=0)
     if depth and 0 in depths:
         raise ChainMismatch("an explicit depth 0 stands beside a depth above 0")
-    bounds = [(mark.last_depth, mark.stamp) for mark in marks if mark.last_depth is not None]
+    bounding = [mark for mark in marks if mark.last_depth is not None]
+    own = [mark for mark in bounding if not mark.is_usual]
+    bounds = [(mark.last_depth, mark.stamp) for mark in own or bounding]
     last_depth, bound_by = min(bounds, default=(None, None))
     return Position(
         depth=depth,
@@ -178,12 +183,20 @@ class Carnet(Struct, frozen=True, kw_only=True):
         return scoped_turn_id(self.run, key, index, speaker)
 
     def next_hop(
-        self, *, index: int, speaker: str, key: bytes, default: int, via: str | None = None
+        self,
+        *,
+        index: int,
+        speaker: str,
+        key: bytes,
+        default: int,
+        stamp: str = "tangle",
+        via: str | None = None,
     ) -> "Carnet":
         """The document of a call out of this turn; refuses when no hop is left.
 
-        `key` is that of the record of this turn; `via` is the address of the agent that makes the
-        call, if it has one.
+        `key` is that of the record of this turn; `default` is the last depth of a chain that
+        begins here, by the `stamp` that the call leaves with; `via` is the address of the agent
+        that makes the call, if it has one.
         """
         self.refuse_if_final(default)
         return Carnet(
@@ -191,7 +204,7 @@ class Carnet(Struct, frozen=True, kw_only=True):
             turn=self.child_turn(index, speaker, key),
             depth=self.depth + 1,
             last_depth=self.bound(default),
-            bound_by=self.bound_by or "tangle",
+            bound_by=self.bound_by or stamp,
             parent_turn=None if self.opens_the_run else self.turn,
             speaker=speaker,
             path=self.path if via is None else (*self.path, via),

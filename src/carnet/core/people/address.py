@@ -107,6 +107,13 @@ def parse_handle(text: str) -> Address:
     return Address(check_local(local), check_domain(domain))
 
 
+def parse_acct(text: str) -> Address:
+    """Read `acct:x@domain`, in whatever case its scheme is; nothing else is one."""
+    if text[:5].lower() != "acct:":
+        raise AddressInvalid("it does not begin with acct:")
+    return parse_handle(text)
+
+
 @lru_cache(maxsize=1024)
 def handle_of(name: str, domain: str) -> str | None:
     """The address of an agent of an organisation; None for a name that no address can have."""

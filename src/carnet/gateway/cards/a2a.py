@@ -104,10 +104,10 @@ class A2aCardPages:
         """The card of an agent for a caller who is known: it names what else she may call here."""
         may_call = [one for one in self._published.local() if caller.may(one.needs)]
         reached = tuple([self._reach(one) for one in may_call[:MOST_REACHED]])
-        return self._signed(replace(self._facts(name), may_call=reached))
+        return self._signed(replace(self.facts(name), may_call=reached))
 
     def _page(self, name: str) -> _Page:
-        facts, kid = self._facts(name), self._keys.signer().kid
+        facts, kid = self.facts(name), self._keys.signer().kid
         page = self._pages.get(facts.name)
         if page is None or page.kid != kid or page.facts != facts:
             body = json.write(self._signed(facts))
@@ -116,7 +116,8 @@ class A2aCardPages:
             page = self._pages[facts.name] = _Page(facts, kid, body, etag, since)
         return page
 
-    def _facts(self, name: str) -> A2aFacts:
+    def facts(self, name: str) -> A2aFacts:
+        """What there is to tell everybody of an agent."""
         view, target = self._published.view(name), self._published.target(name)
         return facts_of(
             view,
@@ -154,9 +155,4 @@ def _row(path: str, endpoint: Any, summary: str) -> Row:
 ROUTES = (
     _row(CARD, A2aCardPages.at_host, "The A2A card of the agent"),
     _row("/agents/{name}" + CARD, A2aCardPages.named, "The A2A card of one agent"),
-    _row(
-        "/.well-known/agent-card/{name}",
-        A2aCardPages.named,
-        "The A2A card of the agent of a handle",
-    ),
 )

@@ -21,6 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from carnet.core.call import Ask, Claim, Target, Thread
+from carnet.core.chain.capabilities import RELAYING
 from carnet.core.chain.carnet import Mark
 from carnet.core.messages.mentions import leading_handles, named
 from carnet.core.people.identity import Caller, Secret
@@ -46,6 +47,7 @@ from carnet.wire.grammar import json
 DIALECT: Final = "owner"  # by which the turns of conversations are known
 MOST_TITLE: Final = 80
 ENGINE: Final = "engine"  # the kind of agents that tell what their tools gave
+ORCHESTRATOR: Final = "orchestrator"  # the kind whose answers are not relayed
 EVERY: Final = "*"
 _OPEN: Final = frozenset({"queued", "running", "waiting"})  # states of a turn that has not ended
 
@@ -206,18 +208,25 @@ class ThreadClaims:
     # ------------------------------------------------------------------ the call
 
     async def claim(
-        self, begun: BegunAnswer, *, authorization: Secret | None, correlation: str | None
+        self,
+        begun: BegunAnswer,
+        *,
+        authorization: Secret | None,
+        correlation: str | None,
+        relays: bool = False,
     ) -> Claim:
-        """The call that an answer is asked for by."""
+        """The call that an answer is asked for by; `relays` if mentions in it are relayed."""
         conversation, question, answer = begun.conversation, begun.question, begun.answer
         agent = answer.author or conversation.agent
         branch = await self._conversations.branch(
             conversation, last=question.n, limit=self._policy.history
         )
         thread, is_long = self._thread(conversation, question, answer), _size(branch) > LARGE_BYTES
-        with_tools = self._router.find(agent).kind == ENGINE
-        asked = partial(_asked, branch, agent, thread, with_tools=with_tools)
+        kind = self._router.find(agent).kind
+        asked = partial(_asked, branch, agent, thread, with_tools=kind == ENGINE)
         ask, request = await asyncio.to_thread(asked) if is_long else asked()
+        if relays and kind != ORCHESTRATOR:  # which names those whom it has asked
+            ask = msgspec.structs.replace(ask, capabilities=RELAYING)
         return Claim(
             dialect=DIALECT,
             agent=agent,

@@ -301,6 +301,7 @@ class MessageEndpoint:
                 begun,
                 authorization=read_authorization(exchange.headers),
                 correlation=exchange.line.correlation,
+                relays=self._relay is not None,
             )
             call = await self._answering.admit(claim)
             if self._relay is not None and not call.known:

@@ -112,11 +112,14 @@ class Askers:
         return asker.caller
 
     async def find(self, task: str, agent: str, asker: Asker) -> StoredTask:
-        """A task of whoever asks, at this agent or at `ANY_AGENT`; TaskNotFound for any other."""
+        """A task of whoever asks, at this agent or at `ANY_AGENT`; TaskNotFound for any other.
+
+        At the hub, which has no name, it may be of any agent here.
+        """
         found = await self._records.find(task)
         name = found.turn.agent
         try:
-            name = name if agent == ANY_AGENT else self._published.target(agent).name
+            name = name if agent in {"", ANY_AGENT} else self._published.target(agent).name
         except CarnetError:  # no such agent, so no such task of it
             raise TaskNotFound from None
         if found.context is None or found.turn.agent != name:

@@ -5,6 +5,7 @@ Law 2. A question is answered to those who are known, about what is theirs.
 Law 3. Whatever is refused names the request by which its caller tells answers apart.
 """
 
+import logging
 from collections.abc import Mapping
 
 from msgspec import structs
@@ -21,6 +22,8 @@ from carnet.http.exchange import Exchange, read_authorization
 from carnet.wire import travel
 from carnet.wire.dialects.a2a.extensions.envoys import is_presented
 from carnet.wire.dialects.dialect import Arrival, Question, Way
+
+logger = logging.getLogger("carnet.gateway")
 
 
 class TaskEndpoint(DialectEndpoint):
@@ -44,7 +47,10 @@ class TaskEndpoint(DialectEndpoint):
             if isinstance(asked, Claim):
                 if asked.continues is not None:
                     asked = await own_tasks.continued(exchange, asked, arrival)
+                elif not asked.agent:
+                    asked = await own_tasks.routed(exchange, asked, arrival)
                 call = await self._answering.admit(asked)
+                _note_doubts(call, asked)
                 await self._answer(exchange, call, began)
             else:
                 await own_tasks.ask(exchange, asked, arrival)
@@ -132,6 +138,15 @@ class TaskEndpoint(DialectEndpoint):
         arrival.correlation = exchange.line.correlation
         arrival.recipient = lambda: self._published.recipient(exchange, agent)
         return arrival
+
+
+def _note_doubts(call: Call, claim: Claim) -> None:
+    """Note in the log where a chain contradicts itself: its numbers have decided (R15)."""
+    for mark in claim.marks:
+        if mark.doubt is not None:
+            carnet = call.carnet
+            extra = {"run": carnet.run, "turn": carnet.turn, "agent": call.agent}
+            logger.warning("chain contradicts itself", extra={**extra, "detail": mark.doubt})
 
 
 def _is_signed_question(arrival: Arrival) -> bool:

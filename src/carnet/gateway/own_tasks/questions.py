@@ -25,6 +25,7 @@ from carnet.gateway.cancellation.endpoint import Walks
 from carnet.gateway.own_tasks.asker import Asker, Askers
 from carnet.gateway.own_tasks.callbacks import Callbacks
 from carnet.gateway.own_tasks.continuation import Continuations
+from carnet.gateway.own_tasks.hub import Hub
 from carnet.gateway.own_tasks.subscription import Subscriptions
 from carnet.gateway.published import Published
 from carnet.gateway.questions import Receipt
@@ -87,11 +88,16 @@ class OwnTasks:
         self._parts = parts
         self._askers = parts.askers
         self._records = parts.records
+        self._hub = Hub(parts.askers, parts.records, parts.published)
 
     async def continued(self, exchange: Exchange, claim: Claim, arrival: Arrival, /) -> Claim:
         """The call of a task that a message goes on with."""
         asker = await self._askers.who(exchange, arrival, uses=False)
         return await self._continuations.claim(claim, asker, arrival)
+
+    async def routed(self, exchange: Exchange, claim: Claim, arrival: Arrival, /) -> Claim:
+        """The same call, for whom it is: neither its path nor its host has named anybody."""
+        return await self._hub.route(exchange, claim, arrival)
 
     async def ask(self, exchange: Exchange, question: Question, arrival: Arrival, /) -> None:
         """Answer a question, once it is known who asks."""

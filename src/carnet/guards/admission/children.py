@@ -15,6 +15,7 @@ import msgspec
 
 from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Target, turn_key
 from carnet.core.chain.allowance import Allowance
+from carnet.core.chain.capabilities import Capabilities
 from carnet.core.chain.grounds import Grounds, write_grounds
 from carnet.core.messages.events import Message
 from carnet.core.messages.interrupt import StatedResolution
@@ -82,12 +83,12 @@ class Children:
     def __init__(
         self, parts: GateParts, transaction: Transaction, paying: Paying, by: Signed | None
     ) -> None:
-        """What they are judged with; the depth of `parts` is for chains that no stamp bounds."""
+        """What they are judged with; the depths of `parts` are for chains that no stamp bounds."""
         self._router = parts.router
         self._peers = parts.peers
         self._clock = parts.clock
         self._domain = parts.domain
-        self._last_depth = parts.depths.default
+        self._depths = parts.depths
         self._transaction = transaction
         self._paying = paying
         self._schemas = None if by is None else by.schemas
@@ -101,7 +102,8 @@ class Children:
             index=index,
             speaker=target.speaker,
             key=parent.record.key,
-            default=self._last_depth,
+            default=self._depths.of(target.chain),
+            stamp=target.chain,
             via=handle_of(parent.agent, self._domain),
         )
         if not target.is_remote:  # else its own gateway judges
@@ -127,7 +129,7 @@ class Children:
         origin = parent.caller.origin or parent.caller.actor
         admitted = Admitted(
             agent=target.name,
-            ask=ask,
+            ask=_passed_on(ask, parent.ask.capabilities),
             carnet=carnet,  # what a callee elsewhere receives, as it stands
             # What others vouch for was meant for the agent that calls, and for nobody else.
             caller=msgspec.structs.replace(parent.caller, actor=actor, origin=origin, evidence=()),
@@ -212,6 +214,16 @@ class Children:
             return self._paying.agent_account(parent.agent), None
         check_pay(parent.caller, target)
         return parent.payer, parent.credential
+
+
+def _passed_on(ask: Ask, stated: Capabilities | None) -> Ask:
+    """What a child is told of who reads the answer: all but that its mentions are relayed.
+
+    It is read by the agent that asks, unless whoever asks says that it relays them.
+    """
+    if stated is None or ask.capabilities is not None:
+        return ask
+    return msgspec.structs.replace(ask, capabilities=stated.unrelayed())
 
 
 def _entry(admitted: Admitted, target: Target, parent: Call, request: bytes, now: int) -> Entry:

@@ -70,7 +70,7 @@ class Intake:
         self._clock = parts.clock
         self._ids = parts.ids
         self._domain = parts.domain
-        self._last_depth = parts.depths.default
+        self._depths = parts.depths
         self._currency = "" if by is None else by.currency
         self._by = by
 
@@ -91,9 +91,7 @@ class Intake:
         )
         onward = None  # for an agent of ours
         if target.is_remote:
-            onward = onward_carnet(
-                carnet, target, self._domain, key=key, last_depth=self._last_depth
-            )
+            onward = onward_carnet(carnet, target, self._domain, key=key, depths=self._depths)
         allowance, taken = None, 0
         if candidate.budget is not None:
             allowance = Allowance(candidate.budget)

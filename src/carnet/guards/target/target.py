@@ -30,7 +30,7 @@ from typing import Protocol
 import msgspec
 
 from carnet.core.call import Ask, Claim
-from carnet.core.chain.carnet import Carnet, check_depth, merge
+from carnet.core.chain.carnet import Carnet, DepthLimits, check_depth, merge
 from carnet.core.chain.turn_id import key_id
 from carnet.core.people.address import handle_of
 from carnet.core.people.identity import CHAT, Caller, Mode, Secret, Skill
@@ -207,7 +207,7 @@ def check_credential(target: Target, credential: Secret | None) -> None:
 
 
 def onward_carnet(
-    carnet: Carnet, target: Target, domain: str, *, key: bytes, last_depth: int
+    carnet: Carnet, target: Target, domain: str, *, key: bytes, depths: DepthLimits
 ) -> Carnet | None:
     """The carnet that a callee elsewhere receives; None for an agent of ours.
 
@@ -216,5 +216,12 @@ def onward_carnet(
     """
     if not target.is_remote:
         return None
-    via = handle_of(target.name, domain)
-    return carnet.next_hop(index=0, speaker=target.speaker, key=key, default=last_depth, via=via)
+    via, limits = handle_of(target.name, domain), depths.by_stamp
+    return carnet.next_hop(
+        index=0,
+        speaker=target.speaker,
+        key=key,
+        default=limits.get(target.chain, depths.default),  # not by `of`: every call that leaves
+        stamp=target.chain,
+        via=via,
+    )

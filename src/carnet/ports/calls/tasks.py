@@ -96,7 +96,7 @@ class ChangedTasks(Struct, frozen=True, kw_only=True):
     """Which tasks of a sender are asked for, of those that have a context."""
 
     sender: str
-    agent: str
+    agent: str | None  # None: of any
     limit: int
     before: tuple[int, int] | None = None  # when the last one of the page before changed, and which
     context: str | None = None

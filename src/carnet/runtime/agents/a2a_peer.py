@@ -10,9 +10,11 @@ Law 3. What an agent of ours asks with, and the protocol has no word for, is ref
 Law 4. What a task waits for, its call ends with, and the answer goes to the same task: where it is
        stands in the record of our turn (`runtime.peers.a2a.tasks`).
 Law 5. Whoever leaves while the task runs has it cancelled.
-Law 6. Every call leaves one record (`OutboundCall`), however it ends. What it reports to cost is
+Law 6. Its place in a chain of mentions goes with every message, as its stamp writes it, also with
+       an answer to what a task waits for.
+Law 7. Every call leaves one record (`OutboundCall`), however it ends. What it reports to cost is
        never owed beyond what it may (A33).
-Law 7. Whom it is made for is vouched for anew to every callee that takes it, and to it alone.
+Law 8. Whom it is made for is vouched for anew to every callee that takes it, and to it alone.
 """
 
 import asyncio
@@ -162,9 +164,10 @@ class A2aPeer:
         skill = self._skill if is_talk else ask.skill
         if skill is not None and skill not in {each.id for each in reached.card.skills}:
             raise SkillNotFound("the card of the called agent has no such skill")
-        headers, secrets = self._stamping.write(call)
-        metadata, uris, _ = write_outbound(self._facts(call, headers), reached.advertised)
-        metadata, uris = self._vouched(call, reached, metadata, uris)
+        stamped = self._stamping.written(call)
+        facts = self._facts(call, stamped.headers)
+        metadata, uris, _ = write_outbound(facts, reached.advertised)
+        metadata, uris = self._vouched(call, reached, metadata | stamped.metadata, uris)
         message = a2a.write_message(
             asked_parts(ask),
             message_id=call.carnet.turn,
@@ -173,8 +176,8 @@ class A2aPeer:
         )
         return TaskRequest(
             message=message,
-            headers=headers,
-            secrets=secrets,
+            headers=stamped.headers,
+            secrets=stamped.secrets,
             sign=lambda outbound: self._signed(outbound, reached, call),
             currency=self._currency,
             as_result=not is_talk,

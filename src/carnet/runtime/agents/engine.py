@@ -41,7 +41,7 @@ from carnet.wire.dialects.engine_chat.request import EngineRequest, read_request
 from carnet.wire.dialects.openai.members import Passing
 from carnet.wire.dialects.policy import own_id
 from carnet.wire.grammar import json
-from carnet.wire.stamps.mentionable import AgentChain, render_agent_chain
+from carnet.wire.stamps.mentionable import cue_of
 
 LARGE_CHARACTERS: Final = 65_536  # of a request that is read beside the event loop
 CALL_CHARACTERS: Final = 128  # that the form of a tool call is counted as
@@ -75,12 +75,15 @@ class EngineAgent:
         passing: Passing,
         steps: Steps | None,
         belongings: Belongings = NOTHING,
+        cues: bool = True,
     ) -> None:
         """`system` is said first; `passing` is what of callers' messages passes after it.
 
         `calls` are those it makes itself; `name` is its own, for a loop that answers several.
-        `belongings` are those of the people for whom it acts.
+        `belongings` are those of the people for whom it acts. With `cues` its model is told where
+        in its chain it stands.
         """
+        self._cues = cues
         self._belongings = belongings
         self._engine = engine
         self._calls = calls
@@ -157,9 +160,8 @@ class EngineAgent:
         return read_request(write_request(asked))
 
     def _cue(self, call: Call) -> str | None:
-        """What it is told of its chain; nothing where no agent has called it."""
-        hop, last = call.carnet.depth, call.carnet.bound(self._calls.last_depth)
-        return render_agent_chain(AgentChain(hop, max(hop, last))) if hop else None
+        """What it is told of its chain, if anything."""
+        return cue_of(call.carnet, self._calls.last_depth) if self._cues else None
 
 
 def _context(thread: Thread | None) -> str | None:

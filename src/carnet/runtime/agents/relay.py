@@ -56,15 +56,22 @@ class Relay:
         return end
 
     async def _relay(self, text: str, out: Output) -> None:
+        call = self._call
+        # Who is elsewhere stands one hop further than the turn that it is called in.
+        first = call.onward or call.carnet
         waiting = deque([(self._name, text, 0)])
         asked: set[tuple[str, str]] = set()
         while waiting:
             speaker, before, level = waiting.popleft()
-            carnet = self._call.carnet
-            here = replace(carnet, depth=carnet.depth + level)
+            here = replace(
+                call.carnet,
+                depth=first.depth + level,
+                last_depth=first.last_depth,
+                bound_by=first.bound_by,
+            )
             if here.is_final(self._calls.last_depth):
                 continue
-            visit = LoopVisit(replace(self._call, carnet=here), out, self._calls)
+            visit = LoopVisit(replace(call, carnet=here), out, self._calls, call.ask.capabilities)
             try:
                 for target in self._mentioned(before, speaker, asked):
                     asked.add((speaker, target.name))
@@ -81,17 +88,17 @@ class Relay:
 
     def _mentioned(self, text: str, speaker: str, asked: set[tuple[str, str]]) -> list[Target]:
         """Who is to be asked, of those in a text; each of them is somebody."""
-        found: list[Target] = []
+        found: dict[str, Target] = {}  # by name: a name and an address may be one agent's
         for handle in mentions(text):
             try:
                 target = self._router.find(named(handle))
             except CarnetError:  # a word that begins with @
                 continue
-            is_new = target.name != speaker and (speaker, target.name) not in asked
+            is_new = target.name not in {speaker, *found} and (speaker, target.name) not in asked
             may = self._call.caller.may(target.needs)
             if is_new and may and len(asked) + len(found) < MOST_RELAYS:
-                found.append(target)
-        return found
+                found[target.name] = target
+        return list(found.values())
 
 
 async def _ask(visit: LoopVisit, name: str, text: str) -> tuple[str, str | None]:

@@ -44,6 +44,7 @@ from carnet.wire.dialects.openai.members import Passing
 from carnet.wire.dialects.outbound import Codec
 from carnet.wire.dialects.policy import RESOLUTION, write_resolution
 from carnet.wire.stamps.log_names import write_log_names
+from carnet.wire.stamps.mentionable import cue_of
 
 logger = logging.getLogger("carnet.runtime")
 
@@ -204,7 +205,8 @@ class Remote:
         named = _is_named(call.ask)
         if named:
             await self._refuse_without_skills()
-        headers, secrets = self._stamping.write(call)
+        stamped = self._stamping.written(call)
+        headers, secrets = stamped.headers, stamped.secrets
         if stated is not None:
             secrets = {**secrets, RESOLUTION: Secret(write_resolution(stated))}
         outbound = self._endpoint.outbound(
@@ -266,10 +268,12 @@ class Provider:
         system_prompt: str | None = None,
         passing: Passing = EVERYTHING,
         log_names: Sequence[str] = (),
+        cue_depth: int | None = None,
     ) -> None:
         """`system_prompt` is said before everything else; `passing` is what callers may say.
 
-        `log_names` are of products whose logs find our calls by them.
+        `log_names` are of products whose logs find our calls by them. With `cue_depth`, the last
+        depth of a chain that no stamp bounds, the model is told where in its chain it stands.
         """
         self._http = http
         self._endpoint = endpoint
@@ -277,6 +281,7 @@ class Provider:
         self._system_prompt = system_prompt
         self._passing = passing
         self._log_names = log_names
+        self._cue_depth = cue_depth
 
     async def __call__(self, call: Call, out: Output, /) -> Ending:
         """Ask the model. What it costs is ours to say, by the tokens it counts."""
@@ -284,8 +289,9 @@ class Provider:
         removed = self._passing.removed(ask)
         if removed:
             ask = self._without(removed, call)
-        if self._system_prompt is not None:
-            ask = _prompted(ask, self._system_prompt)
+        prompt = self._prompt(call)
+        if prompt is not None:
+            ask = _prompted(ask, prompt)
         names: dict[str, str] = {}
         if self._log_names:
             payer = str(call.payer.account)
@@ -299,6 +305,14 @@ class Provider:
         except CarnetError as error:
             mask(error, endpoint.token)
             raise
+
+    def _prompt(self, call: Call) -> str | None:
+        """What is said before everything else, with the cue of a chained call."""
+        prompt = self._system_prompt
+        if self._cue_depth is None or not call.carnet.depth:  # mentionable:chain:cue-rendered
+            return prompt
+        cue = cue_of(call.carnet, self._cue_depth)
+        return cue if prompt is None else f"{prompt}\n\n{cue}"
 
     def _without(self, removed: Sequence[str], call: Call) -> Ask:
         fields = {"run": call.carnet.run, "turn": call.carnet.turn, "agent": call.agent}

@@ -1,7 +1,7 @@
 """What others publish about themselves: fetched within bounds, and remembered.
 
-Law 1. A page is small and quick or it is not read: 256 KiB, 10 seconds, no redirect, no encoding,
-       a certificate that holds.
+Law 1. A page is small and quick or it is not read: 256 KiB, 10 seconds, no redirect (WebFinger may
+       have one), no encoding, a certificate that holds.
 Law 2. Whoever asks for the same page at the same time waits for the same fetch.
 Law 3. A few fetches run at once and some more wait; whoever comes then is told so. Places that the
        operator wrote down do not queue behind those that strangers name.
@@ -58,7 +58,9 @@ MOST_SECONDS: Final = 3600.0  # a key that its owner ends is not believed for lo
 FAILED_SECONDS: Final = 60.0
 NEEDED_SECONDS: Final = 1.0  # for calls of ours, which no stranger can make us repeat
 
+JSON: Final = "application/json"
 _OK: Final = 200
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _NOT_MODIFIED: Final = 304
 _ETAG: Final = re.compile(r'(?:W/)?"[!#-~]{0,256}"', re.ASCII)
 _AGE: Final = re.compile(r"(?:^|[ ,])max-age=([0-9]{1,9})(?![0-9])", re.ASCII)
@@ -95,6 +97,17 @@ class PageAbsent(NotPublished):
     """The site answers, and has no such page."""
 
 
+class _Redirected(Exception):
+    """The page is said to be elsewhere."""
+
+    def __init__(self, status: int, url: str) -> None:
+        super().__init__(status)
+        if not url.startswith("https://"):  # neither plain http nor a path: none that we follow
+            raise PeerUnreachable(f"answered with {status}")
+        self.status = status
+        self.url = url
+
+
 class Fetching:
     """Fetches pages, a few at once."""
 
@@ -117,12 +130,30 @@ class Fetching:
         """One page. Raises NotPublished, PeerUnreachable, or Overloaded."""
         return (await self.fetch(site, path)).body
 
-    async def fetch(self, site: Site, path: str, etag: str | None = None) -> PublishedPage:
-        """The same with what its server says of it; `etag` is that of the page we have."""
+    async def fetch(
+        self,
+        site: Site,
+        path: str,
+        etag: str | None = None,
+        *,
+        accept: str = JSON,
+        redirects: int = 0,
+    ) -> PublishedPage:
+        """The same with what its server says of it; `etag` is that of the page we have.
+
+        It may lead on as often as `redirects` says, over https alone.
+        """
         free = self._free[site.kind]
         await self._enter(free, site.kind)
         try:
-            return await self._get(site, path, etag)
+            for _ in range(redirects):
+                try:
+                    return await self._get(site, path, etag, accept)
+                except _Redirected as redirected:
+                    site, path = Site(redirected.url, "learned", site.domain), ""
+            return await self._get(site, path, etag, accept)
+        except _Redirected as redirected:
+            raise PeerUnreachable(f"answered with {redirected.status}") from None
         finally:
             free.release()
 
@@ -138,13 +169,13 @@ class Fetching:
         finally:
             self._waiting[kind] -= 1
 
-    async def _get(self, site: Site, path: str, etag: str | None) -> PublishedPage:
+    async def _get(self, site: Site, path: str, etag: str | None, accept: str) -> PublishedPage:
         known = {} if etag is None else {"if-none-match": etag}
         request = Outbound(
             method="GET",
             url=f"{site.url}{path}",
             body=b"",
-            headers={"accept": "application/json", **known},
+            headers={"accept": accept, **known},
             kind=site.kind,
             bounds=self._bounds,
         )
@@ -154,8 +185,10 @@ class Fetching:
                     raise PageAbsent
                 if answer.status in _CLIENT_ERRORS:
                     raise NotPublished(f"{path} was answered with {answer.status}")
+                if answer.status in _REDIRECTS:
+                    raise _Redirected(answer.status, answer.header("location") or "")
                 is_same = answer.status == _NOT_MODIFIED and etag is not None
-                if answer.status != _OK and not is_same:  # a redirect is not followed
+                if answer.status != _OK and not is_same:
                     raise PeerUnreachable(f"answered with {answer.status}")
                 return await _page(answer, is_same=is_same)
         except EgressRefused:

@@ -37,7 +37,7 @@ from carnet.wire.dialects.a2a.extensions import envoys
 from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import STAMPS
 from carnet.wire.stamps.log_names import write_log_names
-from carnet.wire.stamps.stamp import MINIMUM, Leaving, Stamps, write_trace
+from carnet.wire.stamps.stamp import MINIMUM, Leaving, Stamps, Written, write_trace
 
 HOLDS_SECONDS: Final = 60  # how long a document of ours is good for
 
@@ -228,10 +228,16 @@ class Stamping(Struct, frozen=True, kw_only=True):
 
     def write(self, call: Call) -> tuple[dict[str, str], dict[str, Secret]]:
         """The headers of a call, and those that must not be logged."""
+        written = self.written(call)
+        return written.headers, written.secrets
+
+    def written(self, call: Call) -> Written:
+        """All that goes with a call: the same, and what rides in the metadata of its body."""
         carnet = call.carnet
         credential = call.credential
         forwarded = None if credential is None else self._forwarded(credential)
-        leaving = Leaving(forwarded=forwarded, dialect=self.dialect)
+        stated = call.ask.capabilities
+        leaving = Leaving(forwarded=forwarded, dialect=self.dialect, capabilities=stated)
         if self.host:
             leaving = msgspec.structs.replace(
                 leaving,
@@ -245,7 +251,7 @@ class Stamping(Struct, frozen=True, kw_only=True):
         if self.log_names:
             payer = str(call.payer.account)
             headers |= write_log_names(self.log_names, run=carnet.run, payer=payer)
-        return headers, written.secrets
+        return Written(headers=headers, secrets=written.secrets, metadata=written.metadata)
 
     def _forwarded(self, credential: Secret) -> Secret | None:
         if self.forwards == AGENT_OWNED:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Protocol, Unpack, get_args
 
 from carnet.core.call import Ask
-from carnet.core.messages.events import Event, Extension, Message, Part, Role, joined_text
+from carnet.core.messages.events import Event, Extension, Message, Part, Role, Text, joined_text
 from carnet.core.messages.parameters import Parameters, write_parameters
 from carnet.core.people.identity import CHAT, Result
 from carnet.errors import CarnetError, InvalidJson
@@ -32,6 +32,10 @@ class MakesCalls(Protocol):
     def streams(self) -> bool:
         """Whether the caller reads as we speak."""
 
+    @property
+    def is_final(self) -> bool:
+        """Whether nobody may be called out of it any more."""
+
     def dispatch(self, address: str, ask: Ask, auth: str) -> AsyncIterator[Event]:
         """Call another agent as the next child of this turn; gives its events as they come."""
 
@@ -42,11 +46,26 @@ class MakesCalls(Protocol):
 class Callee:
     """Another agent, as this turn may call it."""
 
-    def __init__(self, visit: MakesCalls, address: str, auth: str) -> None:
-        """Made by `Visit.peer`."""
+    def __init__(
+        self, visit: MakesCalls, address: str, auth: str, fallback: str | None = None
+    ) -> None:
+        """Made by `Visit.peer`; `fallback` is what is answered where nobody may be called."""
+        if fallback is not None and not isinstance(fallback, str):
+            raise TypeError("'fallback' must be text")
         self._visit = visit
         self._address = address
         self._auth = auth
+        self._fallback = fallback
+
+    def _events(self, ask: Ask) -> AsyncIterator[Event]:
+        if self._fallback is not None and self._visit.is_final:
+            return _fallen_back(self._fallback)
+        return self._visit.dispatch(self._address, ask, self._auth)
+
+    async def _answer(self, ask: Ask) -> list[Event]:
+        if self._fallback is not None and self._visit.is_final:
+            return [Text(self._fallback)]
+        return await self._visit.answer(self._address, ask, self._auth)
 
     def __call__(
         self,
@@ -67,19 +86,19 @@ class Callee:
         """
         streams = self._visit.streams if stream is None else stream
         ask = asked(prompt, system, parameters, stream=streams)
-        return _spoken(self._visit.dispatch(self._address, ask, self._auth))
+        return _spoken(self._events(ask))
 
     async def ask(
         self, prompt: Prompt, *, system: str | None = None, **parameters: Unpack[Parameters]
     ) -> str:
         """Call it and wait for the whole text of its answer. Takes what a call of it takes."""
         ask = asked(prompt, system, parameters)
-        return joined_text(await self._visit.answer(self._address, ask, self._auth))
+        return joined_text(await self._answer(ask))
 
     async def skill(self, skill: str, payload: Payload = None) -> dict[str, Any]:
         """Ask it for a skill by name and wait for the result."""
         ask = _skill_asked(skill, payload, stream=False)
-        events = await self._visit.answer(self._address, ask, self._auth)
+        events = await self._answer(ask)
         results = [event.payload for event in events if isinstance(event, Extension)]
         if results:
             return results[-1]  # type: ignore[no-any-return]  # an object: RESULT holds no other
@@ -88,7 +107,11 @@ class Callee:
     def stream_skill(self, skill: str, payload: Payload = None) -> AsyncIterator[Event | Result]:
         """Ask it for a skill; gives its chunks as they come, and at the end its `Result`."""
         ask = _skill_asked(skill, payload, stream=True)
-        return _with_result(self._visit.dispatch(self._address, ask, self._auth))
+        return _with_result(self._events(ask))
+
+
+async def _fallen_back(text: str) -> AsyncIterator[Event]:
+    yield Text(text)
 
 
 def _skill_asked(skill: str, payload: Payload, *, stream: bool) -> Ask:

@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from carnet.core.call import Ask, Call
+from carnet.core.chain.capabilities import Capabilities
 from carnet.core.messages.events import Waiting, joined_text
 from carnet.core.messages.interrupt import Interrupt
 from carnet.core.messages.output import Output
@@ -50,8 +51,10 @@ class CallsOut(Struct, frozen=True, kw_only=True, eq=False):
 class LoopVisit(Visit):
     """One call as the loop that answers it sees it: the calls it may make."""
 
-    def __init__(self, call: Call, out: Output, calls: CallsOut) -> None:
-        """`out` takes what is noted of them."""
+    def __init__(
+        self, call: Call, out: Output, calls: CallsOut, stated: Capabilities | None = None
+    ) -> None:
+        """`out` takes what is noted of them; `stated` tells callees who reads their answers."""
         super().__init__(
             call,
             out,
@@ -59,6 +62,7 @@ class LoopVisit(Visit):
             last_depth=calls.last_depth,
             auth_source=calls.auth_source,
         )
+        self._stated = stated
         self.waits: set[str] = set()  # ids of tool calls whose callees wait
         self.made: list[AgentAsk] = []  # calls that were answered
         self._answers: dict[int, str] = {}  # to questions whose places nobody counts
@@ -89,7 +93,8 @@ class LoopVisit(Visit):
         return text
 
     async def _call_as(self, ordinal: int, ask: AgentAsk) -> str:
-        asked, auth = Ask(messages=ask.messages), self._payer_of(None)
+        asked = Ask(messages=ask.messages, capabilities=self._stated)
+        auth = self._payer_of(None)
         self._children.skip_to(ordinal)  # which the next line takes at once
         return joined_text(await self.answer(check_name(ask.to), asked, auth))
 

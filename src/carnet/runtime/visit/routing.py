@@ -1,7 +1,8 @@
 """Where a name leads.
 
 Law 1. An exact name of ours wins, then the last segment of a path, then addresses.
-Law 2. Our own domain is never dialled; another domain only if it is a peer.
+Law 2. Our own domain is never dialled; another domain only if it is a peer, or if strangers may be
+       called. What is remembered of those pushes out nothing of peers.
 Law 3. Whoever asks about agents of ours learns nothing of peers: `own` does not look at them.
 """
 
@@ -23,6 +24,7 @@ from carnet.ports.calls.agent import Target
 from carnet.ports.trust.trust import Peer, Peers
 
 MOST_REMEMBERED = 4096
+MOST_MET = 256  # agents of strangers
 
 
 class Routing:
@@ -35,11 +37,15 @@ class Routing:
         peers: Peers,
         domain: str,
         reach: Callable[[Peer, str, str], Target],
+        meet: Callable[[Address], Target] | None = None,
     ) -> None:
         """`reach` builds the target for an agent of a peer.
 
         It is given the peer, the agent's name there (empty for its default one) and the address.
+        `meet` builds that of an agent of a stranger, where strangers may be called.
         """
+        self._meet = meet
+        self._met: Memo[Address, Target] = Memo(MOST_MET)
         self._agents = dict(agents)
         self._peers = peers
         self._domain = domain
@@ -97,8 +103,13 @@ class Routing:
             return self._own(address.local)
         peer = self._peers.find(address.domain)
         if peer is None:
-            raise PeerUnknown
+            return self._of_stranger(address)
         return self._of_peer(peer, address.local, str(address))
+
+    def _of_stranger(self, address: Address) -> Target:
+        if self._meet is None:
+            raise PeerUnknown
+        return self._met.get(address) or self._met.keep(address, self._meet(address))
 
     def _of_identity(self, name: str) -> Target:
         domain = parse_agent_uri(name)

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from carnet.core.call import Ask, Call
+from carnet.core.chain.capabilities import UNTOLD, Capabilities
 from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.chain import Chain
 from carnet.core.messages.events import (
@@ -51,6 +52,7 @@ from carnet.runtime.visit.means import NO_MEANS, VisitMeans
 from carnet.runtime.visit.model import VisitModel, model_named
 from carnet.runtime.visit.steps import KeptSteps
 from carnet.wire.grammar.json import MAX_INTEGER
+from carnet.wire.stamps.mentionable import cue_of
 
 PER_CALL = "per-call"
 MOST_NOTE: Final = 200  # characters
@@ -148,6 +150,25 @@ class Visit(ConversingVisit):
         return Chain(hop=self.carnet.depth, cap=self.carnet.bound(self._last_depth))
 
     @property
+    def cue(self) -> str | None:
+        """What a model is to be told of that chain; None where no agent has called."""
+        return cue_of(self.carnet, self._last_depth)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What whoever reads the answer can do: `capabilities.mention_relay`, "inline" or "none".
+
+        Where it is "inline", to write `@c@domain` brings another agent in.
+        """
+        return self._call.ask.capabilities or UNTOLD
+
+    @property
+    def received_via(self) -> str:
+        """The dialect that it came in, or "in_process". Whether it is chained `chain` tells."""
+        dialect = self._call.dialect
+        return "a2a" if dialect == "a2a_http" else dialect or "in_process"
+
+    @property
     def context(self) -> Context | None:
         """What its caller says of itself, if it does: claimed, unless `context.verified`."""
         return self._call.caller.context
@@ -215,13 +236,14 @@ class Visit(ConversingVisit):
         """Whether this hop may answer but not call on."""
         return self.carnet.is_final(self._last_depth)
 
-    def peer(self, address: str, *, auth: str | None = None) -> Callee:
+    def peer(self, address: str, *, auth: str | None = None, fallback: str | None = None) -> Callee:
         """Another agent: `@name@domain`, or the name of one here.
 
         `auth` chooses who pays, "forward-user" or "agent-owned", for an agent whose `auth_source`
-        is "per-call"; for any other its configuration has decided.
+        is "per-call"; for any other its configuration has decided. At the final hop, where nobody
+        may be called, `fallback` is what it is taken to have answered.
         """
-        return Callee(self, check_name(address), self._payer_of(auth))
+        return Callee(self, check_name(address), self._payer_of(auth), fallback)
 
     def model(self, name: str | None = None) -> VisitModel:
         """A model of `[models]`: `await visit.model("writer").ask("...")`; left out, the only one.

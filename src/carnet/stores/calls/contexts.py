@@ -78,8 +78,10 @@ def _last(asked: ChangedTasks, before: tuple[int, int] | None) -> tuple[str, lis
 
 def _conditions(asked: ChangedTasks) -> tuple[str, list[Value]]:
     """What those must be like that are shown."""
-    where = "t.agent || '' = ? AND (k.ended IS NULL OR k.ended >= ?)"
-    args: list[Value] = [asked.agent, asked.kept_since]
+    where = "(k.ended IS NULL OR k.ended >= ?)"
+    args: list[Value] = [asked.kept_since]
+    if asked.agent is not None:
+        where, args = f"t.agent || '' = ? AND {where}", [asked.agent, *args]
     if asked.context is not None:
         where, args = f"{where} AND k.context = ?", [*args, asked.context]
     if asked.states:

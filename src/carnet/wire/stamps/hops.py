@@ -25,7 +25,7 @@ def _reader(stamp: str, header: str) -> StampReader:
         depth = headers.read_count(header)
         if depth is None:
             return None
-        return Reading(mark=Mark(stamp=stamp, depth=depth, last_depth=last_depth))
+        return Reading(mark=Mark(stamp=stamp, depth=depth, last_depth=last_depth, is_usual=True))
 
     return read
 

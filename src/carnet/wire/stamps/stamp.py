@@ -31,6 +31,7 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
+from carnet.core.chain.capabilities import Capabilities
 from carnet.core.chain.carnet import Carnet, DepthLimits, Mark, Trace
 from carnet.core.people.identity import Context, Secret
 from carnet.errors import ChainMismatch, HeaderNotSigned, InsufficientCoverage
@@ -55,6 +56,7 @@ class Leaving(Struct, frozen=True, kw_only=True):
     host: str = ""  # the absolute URL of this gateway
     user: int = 0  # the caller's user on this host
     dialect: str = ""  # that the callee is called in, where a stamp is for one alone
+    capabilities: Capabilities | None = None  # of whoever reads the answer, where that is known
 
 
 class Written(Struct, frozen=True, kw_only=True):

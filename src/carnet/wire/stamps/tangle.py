@@ -91,6 +91,7 @@ def read(headers: Headers, metadata: Metadata = (), *, last_depth: int) -> Readi
         depth=depth,
         # A credential or a label alone is no chain, and must not bound the one of another stamp.
         last_depth=last_depth if tells_chain else None,
+        is_usual=depth is None,
         run=run,
         turn=turn,
         parent_turn=parent_turn,
@@ -108,15 +109,18 @@ def _read_forwarded(headers: Headers) -> Secret | None:
     return Secret(value)  # tangle:authorization:verbatim
 
 
-def write(carnet: Carnet, *, forwarded: Secret | None) -> tuple[dict[str, str], dict[str, Secret]]:
+def write(
+    carnet: Carnet, *, forwarded: Secret | None, counts: bool = True
+) -> tuple[dict[str, str], dict[str, Secret]]:
     """Write the headers of a call out: the plain ones, and those that must not be logged.
 
     Args:
         carnet: The document the callee receives: its depth is already the callee's.
         forwarded: The payer's credential as it came, if it may leave to this callee.
+        counts: Whether the depth is among them, and with it the limit of this stamp.
     """
     fields = _fields(
-        depth=carnet.depth,
+        depth=carnet.depth if counts else None,
         run=carnet.run,
         turn=carnet.turn,
         parent_turn=carnet.parent_turn,
@@ -126,7 +130,9 @@ def write(carnet: Carnet, *, forwarded: Secret | None) -> tuple[dict[str, str], 
 
 
 def _write(carnet: Carnet, leaving: Leaving, /) -> Written:
-    headers, secrets = write(carnet, forwarded=leaving.forwarded)
+    # Over A2A the depth of a chain of mentions is told by its own stamp, which has its own limit.
+    is_mentioned = leaving.dialect == "a2a" and carnet.bound_by == "mentionable"
+    headers, secrets = write(carnet, forwarded=leaving.forwarded, counts=not is_mentioned)
     return Written(headers=headers, secrets=secrets)
 
 
@@ -172,10 +178,10 @@ def build_forward_headers(
 
 
 def _fields(
-    *, depth: int, run: str, turn: str, parent_turn: str | None, speaker: str | None
+    *, depth: int | None, run: str, turn: str, parent_turn: str | None, speaker: str | None
 ) -> dict[str, str]:
     fields = {
-        FORWARDED_DEPTH: str(depth),
+        FORWARDED_DEPTH: "" if depth is None else str(depth),
         RUN_ID: run,
         TURN_ID: turn,
         PARENT_TURN_ID: parent_turn or "",

@@ -135,6 +135,7 @@ def mark(document: Document, *, last_depth: int) -> Mark:
         stamp="travel",
         depth=document.depth,
         last_depth=min(document.last_depth, last_depth),
+        is_usual=document.last_depth > last_depth,
         run=document.run,
         turn=document.turn,
         parent_turn=document.parent_turn,

@@ -115,7 +115,7 @@ def test_both_cards_of_an_agent_are_judged_or_the_one_that_is_named(acme: Organi
     assert "ok    A2A: The card has no fault." in lines
     assert any(line.startswith("warn  SAMVAD: ") for line in lines)
     assert judged(acme, acme.url + CARD) == (0, ["ok    A2A: The card has no fault."])
-    assert judged(acme, acme.url + "/.well-known/agent-card/echo")[0] == 0
+    assert judged(acme, acme.url + "/agents/echo" + CARD)[0] == 0
 
 
 def test_each_finding_says_what_to_do(acme: Organisation, host: PageHost) -> None:

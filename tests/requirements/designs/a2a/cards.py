@@ -22,7 +22,7 @@ _SERVED = (
         "Every agent has a card, at the well-known address.",
         _TEXT + "8.1, 8.2, 14.3",
         (
-            _CARD + "test_the_default_agent_is_at_the_root_and_others_by_their_path_and_handle",
+            _CARD + "test_the_default_agent_is_at_the_root_and_others_by_their_path",
             _READ,
         ),
     ),
@@ -38,7 +38,7 @@ _SERVED = (
         _TEXT + "8.3.1",
         (
             _WRITER + "test_both_bindings_are_named_for_both_versions_the_newest_first",
-            _CARD + "test_the_default_agent_is_at_the_root_and_others_by_their_path_and_handle",
+            _CARD + "test_the_default_agent_is_at_the_root_and_others_by_their_path",
         ),
     ),
     Row(

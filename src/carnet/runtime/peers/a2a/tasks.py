@@ -43,6 +43,7 @@ from carnet.runtime.peers.samvad_tasks import (
 )
 from carnet.wire.dialects.a2a import client as a2a
 from carnet.wire.dialects.refusal import BY_CALLEE, BY_PEER
+from carnet.wire.grammar.mentionable import NAMESPACE
 
 _TRANSIENT: Final = (PeerBusy, ProviderTimeout, ProviderUnavailable)
 _NO_STREAM: Final = frozenset({a2a.UNSUPPORTED, a2a.METHOD_NOT_FOUND, "unrecognised"})
@@ -137,7 +138,10 @@ class TaskRun:
     def _answer(self, place: a2a.TaskPlace, answered: Answered) -> dict[str, Any]:
         asked, answer = answered.interrupt, answered.resolution
         metadata, uris = a2a.answer_metadata(asked, place, answer)
-        first = self._task_request.message["messageId"]
+        sent = self._task_request.message
+        if NAMESPACE in sent.get("metadata", {}):  # it is a call of the same chain
+            metadata = {NAMESPACE: sent["metadata"][NAMESPACE]} | metadata
+        first = sent["messageId"]
         return a2a.write_message(
             a2a.answer_parts(asked, answer),
             message_id=f"{first}/{asked.id}",

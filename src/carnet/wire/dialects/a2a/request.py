@@ -47,6 +47,7 @@ from carnet.wire.grammar.mentionable import (
     read_member,
 )
 from carnet.wire.grammar.times import micros_of
+from carnet.wire.stamps.mentionable import read_capabilities
 
 NAME: Final = "a2a"
 OVER_HTTP: Final = "a2a_http"  # the other binding, and what is sent to those who want to be told
@@ -131,6 +132,11 @@ def message_claim(
         sent.metadata, metadata, headers=headers, last_depth=arrival.stamps.limits.default
     )
     carried = read_carried(sent, metadata)
+    marks = (*stamped.marks, *claims.marks)
+    capabilities = None
+    if sent.metadata or metadata:
+        marks = (*marks, *arrival.stamps.read_metadata(sent.metadata, metadata).marks)
+        capabilities = read_capabilities(sent.metadata, metadata)
     written = sent.written
     if sent.task is None:
         written, metadata = _public(written), without_secrets(metadata)
@@ -153,11 +159,12 @@ def message_claim(
             payload=claims.payload,
             context=context,
             form=form.kept(),
+            capabilities=capabilities,
         ),
         digest=digest,
         request=request,
         key=f"a2a/{digest.hex()}",
-        marks=(*stamped.marks, *claims.marks),
+        marks=marks,
         authorization=None if authorization is None else Secret(authorization),
         forwarded=stamped.forwarded,
         context=stamped.context,

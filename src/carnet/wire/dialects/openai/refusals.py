@@ -74,6 +74,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.AgentNotFound: (404, "agent_not_found"),
     errors.PeerUnknown: (404, "peer_unknown"),
     errors.PeerAgentNotFound: (404, "peer_agent_not_found"),
+    errors.StrangerKeyChanged: (403, "stranger_key_changed"),
     errors.RunNotFound: (404, "run_not_found"),
     errors.PersonNotFound: (404, "person_not_found"),
     errors.TaskNotFound: (404, "task_not_found"),

@@ -48,6 +48,7 @@ def test_a_chain_that_is_written_is_read_as_the_same(carnet: Carnet) -> None:
         turn=carnet.turn,
         parent_turn=carnet.parent_turn,
         speaker=carnet.speaker,
+        is_usual=carnet.last_depth is None,
     )
 
 

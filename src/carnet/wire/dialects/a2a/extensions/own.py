@@ -55,10 +55,12 @@ def read_chain(found: Sequence[Metadata], last_depth: int) -> ExtensionClaim | N
     if value is None:
         return None
     given = members(value)
+    limit = count(given, "limit")
     mark = Mark(
         stamp="chain",
         depth=count(given, "depth"),
-        last_depth=_last_depth(count(given, "limit"), last_depth),
+        last_depth=_last_depth(limit, last_depth),
+        is_usual=limit is None or limit - 1 > last_depth,
         run=word(given, "run", MOST_RUN),
         turn=word(given, "turn", MOST_TURN),
         parent_turn=word(given, "parentTurn", MOST_TURN),

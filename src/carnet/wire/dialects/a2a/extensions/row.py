@@ -208,7 +208,9 @@ def foreign_depth(given: Mapping[str, Any], name: str, key: str) -> int | None:
 
 def foreign_mark(stamp: str, depth: int | None, last_depth: int) -> Mark | None:
     """What a foreign depth means for our chain: at least that much. 0 says nothing."""
-    return Mark(stamp=stamp, depth=depth, last_depth=last_depth) if depth else None
+    if not depth:
+        return None
+    return Mark(stamp=stamp, depth=depth, last_depth=last_depth, is_usual=True)
 
 
 def one(asked: Interrupt) -> tuple[Interrupt, ...]:

@@ -1,0 +1,1 @@
+"""Finding an agent by its address `@name@domain`: WebFinger, Mentionable cards, a directory."""

@@ -1,0 +1,100 @@
+"""The behaviour behind the rows of Mentionable, each taken away by one small change."""
+
+from tests.mutants.mutant import Mutant
+
+MENTIONABLE = (
+    Mutant(
+        "mentionable:chain:clamp",
+        "wire/stamps/mentionable.py",
+        "last_depth=min(max_hops, chain.max_hops),",
+        "last_depth=chain.max_hops,",
+    ),
+    Mutant(
+        "mentionable:chain:is-final-logged",
+        "gateway/own_tasks/endpoint.py",
+        "if mark.doubt is not None:",
+        "if mark.doubt == call:",
+    ),
+    Mutant(
+        "mentionable:chain:written",
+        "wire/stamps/mentionable.py",
+        'toward="a2a",  # the one body that has metadata to hold it',
+        'toward="nobody",',
+    ),
+    Mutant(
+        "mentionable:chain:default",
+        "guards/admission/children.py",
+        "default=self._depths.of(target.chain),",
+        "default=self._depths.default,",
+        ("test_a_chained_call_leaves_one_hop_further_under_the_same_cap",),
+    ),
+    Mutant(
+        "mentionable:chain:carrier",
+        "wire/dialects/a2a/request.py",
+        "marks = (*marks, *arrival.stamps.read_metadata(sent.metadata, metadata).marks)",
+        "marks = (*marks, *arrival.stamps.read_metadata(sent.metadata).marks)",
+        ("test_a_chain_is_read_in_every_spelling_of_message_and_request",),
+    ),
+    Mutant(
+        "mentionable:chain:cue-rendered",
+        "runtime/agents/remote.py",
+        "if self._cue_depth is None or not call.carnet.depth:",
+        "if True:",
+        ("test_every_kind_of_agent_tells_its_model_the_cue_to_the_byte",),
+    ),
+    Mutant(
+        "mentionable:relay:override",
+        "gateway/conversations/claims.py",
+        "if relays and kind != ORCHESTRATOR:",
+        "if relays and kind == ORCHESTRATOR:",
+        ("test_the_front_says_that_it_relays_also_to_an_agent_behind_a2a",),
+    ),
+    Mutant(
+        "mentionable:relay:front",
+        "runtime/agents/relay.py",
+        "first = call.onward or call.carnet",
+        "first = call.carnet",
+        ("test_a_mention_in_an_answer_over_a2a_is_relayed_at_the_next_hop",),
+    ),
+    Mutant(
+        "mentionable:relay:forwarded",
+        "guards/admission/children.py",
+        "capabilities=stated.unrelayed())",
+        "capabilities=stated)",
+        ("test_a_call_that_an_agent_makes_itself_is_relayed_by_nobody",),
+    ),
+    Mutant(
+        "mentionable:webfinger:twins",
+        "gateway/cards/mentions.py",
+        "if len(alike) == 1 and _is_local(name)]",
+        "if _is_local(name)]",
+        ("test_what_leads_to_nobody_is_not_found",),
+    ),
+    Mutant(
+        "mentionable:webfinger:asked",
+        "wire/mentions/webfinger.py",
+        "or subject.lower() != acct_of(address):",
+        "or not subject:",
+        ("test_what_tells_of_another_or_leads_astray_is_refused",),
+    ),
+    Mutant(
+        "mentionable:hub:context",
+        "gateway/own_tasks/hub.py",
+        "if name is None and _names_context(claim):",
+        "if name == claim:",
+        ("test_what_follows_in_a_context_stays_with_its_agent",),
+    ),
+    Mutant(
+        "mentionable:stranger:key",
+        "runtime/agents/stranger.py",
+        "if not known.keys or known.keys & found.keys:",
+        "if known:",
+        ("test_a_key_that_changed_is_refused_until_a_person_says_yes",),
+    ),
+    Mutant(
+        "mentionable:stranger:price",
+        "runtime/agents/stranger.py",
+        "if price > meeting.price_limit:",
+        "if price < 0:",
+    ),
+)
