@@ -83,8 +83,8 @@ class Mailing:
         self.dora.replies(tool_call("send_mail", f'{{"to":"{self.to}"}}'), with_usage("So be it."))
         self.asked = HeldStream(self.dora, f"Mail {self.to}")
         edited = {"outcome": "accepted", "value": {"to": f"{self.to}-eve"}}
-        said = "denied" if how == "denied" else "approved"
-        self.says: dict[str, Any] = edited if how == "edited" else {"decision": said}
+        decision = "denied" if how == "denied" else "approved"
+        self.says: dict[str, Any] = edited if how == "edited" else {"decision": decision}
 
     def answer(self) -> Reply:
         return self.asked.answer(**self.says)

@@ -78,8 +78,8 @@ A2A = (
     Mutant(
         "a2a:extension:hops",
         "assembly/agents/peers.py",
-        "stamps=self.stamps, dialect=DIALECT)",
-        "stamps=self.stamps)",
+        "replace(stamping, stamps=self.stamps, dialect=A2A)",
+        "replace(stamping, stamps=self.stamps)",
         ("test_what_a_card_knows_is_written_and_the_header_names_it",),
     ),
     Mutant(

@@ -6,7 +6,8 @@ from typing import Any
 
 import yaml
 
-from carnet.config.settings import GatewaySettings, StoreSettings
+from carnet.config.limits import StoreSettings
+from carnet.config.settings import GatewaySettings
 from carnet.config.sources import docs_of
 from carnet.stores.open import is_postgres
 from tests.docs.test_quickstart import ROOT

@@ -2,7 +2,13 @@
 
 from carnet.config.engine import EngineSettings, ModelSettings
 from carnet.config.file import find, load
-from carnet.config.limits import Limits, LogSettings, RetentionSettings
+from carnet.config.limits import (
+    LedgerSettings,
+    Limits,
+    LogSettings,
+    RetentionSettings,
+    StoreSettings,
+)
 from carnet.config.outbound import EgressSettings, PeerSettings
 from carnet.config.owner import refuse_foreign
 from carnet.config.readers import SecretRef
@@ -10,9 +16,7 @@ from carnet.config.secrets import resolve_secret, secret_path
 from carnet.config.settings import (
     AgentSettings,
     GatewaySettings,
-    LedgerSettings,
     Settings,
-    StoreSettings,
 )
 from carnet.config.tools import ToolSettings
 

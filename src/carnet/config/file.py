@@ -22,7 +22,7 @@ from carnet.config.engine import (
     chosen_model,
     no_model,
 )
-from carnet.config.limits import Limits
+from carnet.config.limits import Limits, StoreSettings
 from carnet.config.lines import KeyPath
 from carnet.config.outbound import DIALECTS, LATER_DIALECTS, OwnerSettings, PeerSettings
 from carnet.config.readers import one_of, whole
@@ -32,7 +32,6 @@ from carnet.config.settings import (
     AgentSettings,
     GatewaySettings,
     Settings,
-    StoreSettings,
     local_url,
 )
 from carnet.config.sources import Sources, dotted, nearest

@@ -1,6 +1,6 @@
 """Every bound of a gateway that an operator can set: name, default and what it bounds.
 
-Here is also how long things are kept, and how the log is written.
+Here is also where records are kept and for how long, and how the log is written.
 
 `docs/operations/limits.md` tells what happens at each of them, and lists the fixed ones.
 
@@ -12,10 +12,41 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from carnet.config.outbound import MOST_DAYS
-from carnet.config.readers import one_of, seconds, span, span_seconds, whole
+from carnet.config.readers import (
+    SecretRef,
+    one_of,
+    seconds,
+    secret,
+    span,
+    span_seconds,
+    store_url,
+    text,
+    whole,
+)
 
 KIB = 1024
 MIB = 1024 * KIB
+MIN_LEASE = 2  # seconds: it is renewed each third of it, and looked at each second
+
+
+class StoreSettings(Struct, frozen=True, kw_only=True):
+    """The `[store]` section."""
+
+    url: Annotated[str, store_url(), "Where records are kept."] = "sqlite:var/carnet.db"
+    secrets: Annotated[
+        SecretRef, secret(), "The file with the token pepper and the sealing key."
+    ] = SecretRef(file="var/secrets.key")
+    lease_seconds: Annotated[
+        float,
+        seconds(most=3600, least=MIN_LEASE),
+        "PostgreSQL: how long a gateway may be silent before others give up its calls.",
+    ] = 30.0
+
+
+class LedgerSettings(Struct, frozen=True, kw_only=True):
+    """The `[ledger]` section."""
+
+    currency: Annotated[str, text(), "The one currency of this gateway."] = "credits"
 
 
 class RetentionSettings(Struct, frozen=True, kw_only=True):

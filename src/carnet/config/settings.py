@@ -15,7 +15,14 @@ from carnet.config import readers as read
 from carnet.config.dialogue.orchestrator import LIST, MOST_FANNED_OUT, fanned_out
 from carnet.config.dialogue.participants import MOST_TURNS, ParticipantSettings, taking_part
 from carnet.config.engine import MOST_TOKENS, EngineSettings, ModelSettings
-from carnet.config.limits import Limits, LogSettings, RetentionSettings, SessionSettings
+from carnet.config.limits import (
+    LedgerSettings,
+    Limits,
+    LogSettings,
+    RetentionSettings,
+    SessionSettings,
+    StoreSettings,
+)
 from carnet.config.outbound import (
     FORM_HELP,
     EgressSettings,
@@ -32,7 +39,6 @@ from carnet.config.trust.identity import Allow, Audience, Auth, IdentitySettings
 from carnet.core.call import Price
 
 MOST_DEPTH = 1000  # beyond it a limit is a mistake, not a limit
-MIN_LEASE = 2  # seconds: it is renewed each third of it, and looked at each second
 KINDS = (
     *("python", "openai", "tangle", "samvad", "a2a", "agents_api", "engine"),
     *("conversation", "orchestrator"),
@@ -105,26 +111,6 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
         read.seconds(most=3600),
         "How long whatever still runs then may take; the process ends without it.",
     ] = 10.0
-
-
-class StoreSettings(Struct, frozen=True, kw_only=True):
-    """The `[store]` section."""
-
-    url: Annotated[str, read.store_url(), "Where records are kept."] = "sqlite:var/carnet.db"
-    secrets: Annotated[
-        SecretRef, read.secret(), "The file with the token pepper and the sealing key."
-    ] = SecretRef(file="var/secrets.key")
-    lease_seconds: Annotated[
-        float,
-        read.seconds(most=3600, least=MIN_LEASE),
-        "PostgreSQL: how long a gateway may be silent before others give up its calls.",
-    ] = 30.0
-
-
-class LedgerSettings(Struct, frozen=True, kw_only=True):
-    """The `[ledger]` section."""
-
-    currency: Annotated[str, read.text(), "The one currency of this gateway."] = "credits"
 
 
 class AgentSettings(Struct, frozen=True, kw_only=True):

@@ -5,8 +5,9 @@ import pytest
 from carnet.assembly.agents import agents
 from carnet.cli.call import task_view
 from carnet.cli.reach import gateway
+from carnet.config.limits import StoreSettings
 from carnet.config.outbound import OutboxSettings
-from carnet.config.settings import AgentSettings, StoreSettings
+from carnet.config.settings import AgentSettings
 from carnet.runtime.peers import cards, keyring, samvad_client, samvad_tasks
 from carnet.runtime.tasks import worker
 from carnet.runtime.triggers import scheduler

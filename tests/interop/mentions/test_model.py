@@ -76,7 +76,7 @@ def at(hop: int) -> dict[str, object]:
 def test_a_true_model_reads_the_cue(acme: Organisation) -> None:
     """It counts what it reads: the same question is longer by the cue, and by more of it."""
     read = {
-        (agent, hop): send(acme, agent, at(hop), text="Say yes.").metadata[USAGE_URI]["tokens_in"]
+        (agent, hop): send(acme, agent, at(hop), text="Say yes.").metadata[USAGE_URI]["tokensIn"]
         for agent in ("told", "untold")
         for hop in (2, 4)
     }

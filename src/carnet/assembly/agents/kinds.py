@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from carnet.assembly.agents.dialogues import build_conversation
 from carnet.assembly.agents.functions import load_agent
 from carnet.assembly.agents.loop import build_loop
-from carnet.assembly.agents.peers import Elsewhere, audience_of, bounds_of
+from carnet.assembly.agents.peers import Elsewhere, audience_of, bounds_of, oauth_client
 from carnet.assembly.agents.tools import ToolServers
 from carnet.config import AgentSettings, SecretRef, Settings, resolve_secret
 from carnet.config.dialogue.orchestrator import LIST
@@ -47,7 +47,6 @@ from carnet.runtime.dialogue.hosted.conversations import (
     HostedConversations,
     HostParts,
 )
-from carnet.runtime.peers.a2a.access_tokens import OAuthClient
 from carnet.runtime.peers.a2a.cards import card_site
 from carnet.runtime.peers.a2a.client import A2aEndpoint
 from carnet.runtime.peers.cards import Site
@@ -264,7 +263,7 @@ def _a2a(parts: Parts, name: str, agent: AgentSettings) -> Built:
         skill=agent.skill,
         most_cost=most_cost,
         stamping=_stamping(agent),
-        oauth=_oauth(parts, name, agent),
+        oauth=oauth_client(agent.oauth, lambda ref: parts.secret(ref, f"{name}.oauth")),
     )
     return Built(
         agent=a2a,
@@ -295,21 +294,6 @@ def _audience_at(settings: Settings, url: str) -> str | None:
     if peer is not None:
         return audience_of(peer, local.partition("/")[0])
     return identity_at(url)
-
-
-def _oauth(parts: Parts, name: str, agent: AgentSettings) -> OAuthClient | None:
-    """How access tokens for an agent are obtained."""
-    given = agent.oauth
-    secret = None if given is None else parts.secret(given.client_secret, f"{name}.oauth")
-    if given is None or secret is None:
-        return None
-    return OAuthClient(
-        token_url=given.token_url,
-        client_id=given.client_id,
-        client_secret=secret,
-        scope=given.scope,
-        resource=given.resource,
-    )
 
 
 def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:

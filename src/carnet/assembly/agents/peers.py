@@ -6,7 +6,8 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from carnet.config import Settings
+from carnet.config import SecretRef, Settings
+from carnet.config.trust.identity import OAuthOut
 from carnet.core.call import Agent
 from carnet.core.people.address import AGENT, Address
 from carnet.core.people.identity import Secret
@@ -337,6 +338,22 @@ def build_elsewhere(
         strangers=store.strangers,
         most_strangers=settings.limits.strangers,
         price_limit=settings.gateway.stranger_price_limit,
+    )
+
+
+def oauth_client(
+    given: OAuthOut | None, secret_of: Callable[[SecretRef], Secret | None]
+) -> OAuthClient | None:
+    """How access tokens for an agent are obtained."""
+    secret = None if given is None else secret_of(given.client_secret)
+    if given is None or secret is None:
+        return None
+    return OAuthClient(
+        token_url=given.token_url,
+        client_id=given.client_id,
+        client_secret=secret,
+        scope=given.scope,
+        resource=given.resource,
     )
 
 

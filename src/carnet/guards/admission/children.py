@@ -27,7 +27,7 @@ from carnet.core.people.address import (
     is_below,
     parse_handle,
 )
-from carnet.core.people.identity import Actor, Payer, Secret
+from carnet.core.people.identity import Actor, Caller, Payer, Secret
 from carnet.core.people.proof import Spending
 from carnet.errors import (
     AgentNotFound,
@@ -125,14 +125,11 @@ class Children:
                 target, most = target.as_free(), most - target.most_cost
                 taken, left = self._set_aside_free(allowance, target, most)
             carnet = msgspec.structs.replace(carnet, budget=left)
-        actor = Actor(name=f"agent:{parent.agent}", how="in_process")
-        origin = parent.caller.origin or parent.caller.actor
         admitted = Admitted(
             agent=target.name,
             ask=_passed_on(ask, parent.ask.capabilities),
             carnet=carnet,  # what a callee elsewhere receives, as it stands
-            # What others vouch for was meant for the agent that calls, and for nobody else.
-            caller=msgspec.structs.replace(parent.caller, actor=actor, origin=origin, evidence=()),
+            caller=_calling(parent),
             payer=payer,
             correlation=parent.correlation,
             set_aside=taken,
@@ -265,4 +262,18 @@ def _grounds(admitted: Admitted, target: Target) -> Grounds:
         forwarded=payer.by_forwarding,
         limit=payer.limit,
         reserve=admitted.reserve,
+    )
+
+
+def _calling(parent: Call) -> Caller:
+    """An agent of ours that calls, with the rights of whoever called it.
+
+    What others vouch for was meant for this agent, and for nobody whom it calls.
+    """
+    caller = parent.caller
+    return msgspec.structs.replace(
+        caller,
+        actor=Actor(name=f"agent:{parent.agent}", how="in_process"),
+        origin=caller.origin or caller.actor,
+        evidence=(),
     )

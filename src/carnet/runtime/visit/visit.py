@@ -388,9 +388,7 @@ class Visit(ConversingVisit):
     @cached_property
     def _chain(self) -> TurnChain:
         return TurnChain(
-            self,
-            self._children,
-            self._dispatch,
+            *(self, self._children, self._dispatch),
             ThreadedOutput(self._out, self._loop),
             last_depth=self._last_depth,
             auth_source=self._auth_source,
