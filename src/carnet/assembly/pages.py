@@ -25,6 +25,9 @@ from carnet.gateway.loops.turn_triggers import HOOKS as TURN_HOOKS
 from carnet.gateway.loops.turn_triggers import SCHEDULES as TURN_SCHEDULES
 from carnet.gateway.loops.turn_triggers import TurnTriggerPages
 from carnet.gateway.operations import Operations
+from carnet.gateway.partners.statements import MATCHES, MatchEndpoint, StatementEndpoint
+from carnet.gateway.partners.statements import ROUTES as STATEMENTS
+from carnet.gateway.partners.statements import SCHEMAS as STATEMENT_SCHEMAS
 from carnet.gateway.people.forms import SCHEMAS
 from carnet.gateway.people.ledger import ROUTES as LEDGER
 from carnet.gateway.people.ledger import Holdings, LedgerPages
@@ -51,6 +54,7 @@ from carnet.http.openapi import describe
 from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.peers.a2a.abandoned import WaitingTasks
 from carnet.runtime.peers.cancellation import PeerLine, RunCancellation
+from carnet.runtime.receipts.statements import PartnerStatements
 from carnet.runtime.turns.decisions import Decisions
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics
@@ -109,7 +113,27 @@ def build_runs(
         paid=ledger.runs,
     )
     cancelling = _cancellation(store, backend, access, stamps, clock)
-    return runs, [*offered(RUNS, runs), *cancelling, *offered(LEDGER, ledger)]
+    statements = StatementEndpoint(
+        store.statements,
+        access,
+        Owners(backend.ring),
+        peers=store.peers,
+        keys=store.keys,
+        stamps=stamps,
+        domain=settings.gateway.domain,
+        currency=currency,
+    )
+    signing = backend.agents.signing
+    partners = PartnerStatements(backend.http, signing, backend.ring, clock, currency=currency)
+    matches = MatchEndpoint(
+        store.statements, store.turns, partners.verified, peers=store.peers, clock=clock
+    )
+    rows = [
+        *offered(LEDGER, ledger),
+        *offered(STATEMENTS, statements),
+        *offered(MATCHES, matches),
+    ]
+    return runs, [*offered(RUNS, runs), *cancelling, *rows]
 
 
 def _cancellation(
@@ -253,6 +277,7 @@ def documents() -> dict[str, dict[str, Any]]:
 def _schemas(dialects: Sequence[Dialect]) -> dict[str, Any]:
     return (
         SCHEMAS
+        | STATEMENT_SCHEMAS
         | TRIGGER_SCHEMAS
         | MESSAGE_SCHEMAS
         | CONVERSATION_SCHEMAS

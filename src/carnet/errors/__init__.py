@@ -21,6 +21,7 @@
     │   │                    DelegationReplayed
     │   ├── content          InjectionDetected  SkillNotFound  SkillForbidden
     │   ├── where            AgentNotFound  PeerUnknown  PeerAgentNotFound  RunNotFound
+    │   │                    StrangerKeyChanged
     │   │                    PersonNotFound  TaskNotFound  DeliveryNotFound  SessionNotFound
     │   │                    RouteNotFound  MethodNotAllowed  InterruptNotFound  RuleNotFound
     │   │                    ConversationNotFound  MessageNotFound  MemoryFileNotFound
@@ -44,7 +45,7 @@
     │                        ConversationFull  TooManyConversations
     ├── Upstream             someone we called did not answer properly
     │   ├── ProviderError  ProviderUnavailable  ProviderTimeout  CircuitOpen  PeerRefused
-    │   │   PeerBusy  PeerUnreachable  PeerResponseInvalid  PeerCredentialMissing
+    │   │   PeerBusy  PeerUnreachable  PeerResponseInvalid  PeerCredentialMissing  StatementInvalid
     │   │   EgressRefused  AgentFailed  ToolUnusable
     │   └── of a model       ContextTooLong  ModelRefused  ModelKeyRefused  ModelQuotaExceeded
     │                        ModelRateLimited  ModelNotFound

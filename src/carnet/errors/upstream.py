@@ -160,6 +160,17 @@ class PeerResponseInvalid(Upstream, code="peer_response_invalid"):
     )
 
 
+class StatementInvalid(Upstream, code="statement_invalid", retryable=False, public=("reason",)):
+    """What should be a partner's statement is none, is another's, or is not signed by its key."""
+
+    template = "The statement cannot be used: {reason}."
+    hint = "Ask the partner for it again; 'carnet peers list' shows which key it must be signed by."
+
+    def __init__(self, *, reason: str) -> None:
+        """`reason` is one of our own phrases."""
+        super().__init__(reason, reason=reason)
+
+
 class EgressRefused(Upstream, code="egress_refused", retryable=False):
     """The address of that destination may not be dialled from this gateway."""
 

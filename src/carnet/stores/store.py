@@ -31,6 +31,7 @@ from carnet.stores.ledger.checkpoints import EVERY_SECONDS, Checkpoints
 from carnet.stores.ledger.differences import Difference, differences
 from carnet.stores.ledger.payments import StoredPayments
 from carnet.stores.ledger.settlements import Settlements
+from carnet.stores.ledger.statements import StoredStatements
 from carnet.stores.ledger.verification import Progress, Verified, verify
 from carnet.stores.memory.files import StoredMemory
 from carnet.stores.outbox import StoredOutbox
@@ -137,11 +138,20 @@ class Store:
             StoredTriggers(database, secrets, clock),
         )
         self.records: Final = StoredRecords(database, search_rows, waiting, self.people)
-        self.payments: Final = StoredPayments(database, search_rows)
-        self.settlements: Final = Settlements(database, self._seals)
+        self.payments, self.statements, self.settlements = self._money(database, search_rows)
         self.cluster: Final = StoredCluster(database, self.worker) if database.is_shared else None
         self.pruner: Final = Pruner(database, clock)
         self._cleanup = Cleanup(database, self.tasks, self.outbox, clock, task_hours=hours.tasks)
+
+    def _money(
+        self, database: Database, search_rows: SearchRows
+    ) -> tuple[StoredPayments, StoredStatements, Settlements]:
+        """What is told of the ledger, and noted beside it."""
+        payments, statements = (
+            StoredPayments(database, search_rows),
+            StoredStatements(database, search_rows),
+        )
+        return payments, statements, Settlements(database, self._seals)
 
     def _beside(self, database: Database) -> tuple[Checkpoints, UsedNonces]:
         return Checkpoints(database, self._seals), UsedNonces(database)

@@ -8,6 +8,7 @@ import click
 from carnet.cli.failures import OK, UNVERIFIED
 from carnet.cli.invocation import Group, Invocation, count, pass_invocation, table, wait
 from carnet.cli.progress import ProgressLine
+from carnet.cli.see.statements import compare, statement
 
 if TYPE_CHECKING:
     from carnet.ports.world.payments import Kind
@@ -292,3 +293,7 @@ def _verified_lines(page: dict[str, Any]) -> list[str]:
 def _place(fault: dict[str, Any]) -> str:
     named = [f"{word} {fault[word]}" for word in ("row", "shard", "checkpoint") if fault.get(word)]
     return ", ".join(named) or "ledger"
+
+
+ledger.add_command(statement)
+ledger.add_command(compare)

@@ -32,6 +32,7 @@ NAMES: Final[dict[str, str]] = {
     "admin:runs": "see and cancel everybody's runs and tasks",
     "admin:reload": "have the configuration read again",
     "admin:people": "add, see and end people",
+    "admin:ledger": "post what partners prove of calls that nobody had told the cost of",
     "admin:engine": "ask the agent loop directly, past every ledger",
     EVERY_TOOL: "have every tool of the agent loop used",
 }

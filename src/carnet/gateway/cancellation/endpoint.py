@@ -39,15 +39,16 @@ _SIGNS_AS: Final = {"peer": AGENT, "sender": ""}  # what stands before the name 
 class Walks:
     """Counts what each caller has going on."""
 
-    def __init__(self) -> None:
-        """Nothing goes on."""
+    def __init__(self, most: int = MOST_WALKS) -> None:
+        """Nothing goes on; `most` of one caller may."""
+        self._most = most
         self._open: Counter[str] = Counter()
 
     @contextmanager
     def one(self, caller: str) -> Iterator[None]:
         """Hold a place, or refuse."""
-        if self._open[caller] >= MOST_WALKS:
-            raise TooManyCalls(limit=MOST_WALKS, retry_after=1)
+        if self._open[caller] >= self._most:
+            raise TooManyCalls(limit=self._most, retry_after=1)
         self._open[caller] += 1
         try:
             yield

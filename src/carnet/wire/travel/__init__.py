@@ -10,6 +10,8 @@ It is pure. Whose key is whose, what time it is and whether a call goes on, othe
                write_receipt                    ← Receipt
     keys       read_well_known                  → WellKnown  well_known.py
                write_well_known                 ← WellKnown
+    statement  read_statement                   → SignedStatement  statement.py
+               write_statement                  ← Statement
     ended      read_ended                       → EndedList  ended.py
                write_ended                      ← EndedList
 """
@@ -27,6 +29,12 @@ from carnet.wire.travel.receipt import (
     write_comment,
     write_receipt,
 )
+from carnet.wire.travel.statement import (
+    MOST_LINES,
+    SignedStatement,
+    read_statement,
+    write_statement,
+)
 from carnet.wire.travel.well_known import (
     MOST_KEYS,
     PublishedKey,
@@ -41,12 +49,14 @@ __all__ = [
     "MOST_ENDED",
     "MOST_KEYS",
     "MOST_LEVELS",
+    "MOST_LINES",
     "MOST_PATH",
     "RECEIPT_HEADER",
     "TAG",
     "EndedList",
     "PublishedKey",
     "Receipt",
+    "SignedStatement",
     "WellKnown",
     "answer_digest",
     "cover",
@@ -57,10 +67,12 @@ __all__ = [
     "read_ended",
     "read_proof",
     "read_receipt",
+    "read_statement",
     "read_well_known",
     "write",
     "write_comment",
     "write_ended",
     "write_receipt",
+    "write_statement",
     "write_well_known",
 ]

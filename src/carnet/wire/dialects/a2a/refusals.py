@@ -79,6 +79,7 @@ REFUSALS: Final[dict[type[CarnetError], ErrorForm]] = {
     errors.MediaTypeUnsupported: ErrorForm(-32005, 415, "CONTENT_TYPE_NOT_SUPPORTED"),
     errors.EncodingUnsupported: ErrorForm(-32005, 415, "CONTENT_TYPE_NOT_SUPPORTED"),
     errors.PeerResponseInvalid: ErrorForm(-32006, 500, "INVALID_AGENT_RESPONSE"),
+    errors.StatementInvalid: ErrorForm(-32006, 500, "INVALID_AGENT_RESPONSE"),
     errors.UnsupportedProtocolVersion: ErrorForm(
         -32009, 400, "VERSION_NOT_SUPPORTED", _PRECONDITION
     ),

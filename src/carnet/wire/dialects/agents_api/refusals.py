@@ -74,6 +74,7 @@ REFUSALS: Final[dict[type[CarnetError], ErrorRow]] = {
     errors.PolicyStateInvalid: _NOT_PENDING,
     errors.AnsweredOtherwise: _NOT_PENDING,
     errors.PeerResponseInvalid: _row(INTERNAL, 502, "agents_chat_invalid_result"),
+    errors.StatementInvalid: _row(INTERNAL, 502, "agents_chat_invalid_result"),
     errors.DepthExceeded: _row(INTERNAL, 429, f"{PREFIX}chain_depth_exceeded", http=True),
     errors.ChainFinal: _row(INTERNAL, 429, f"{PREFIX}chain_depth_exceeded", http=True),
 }

@@ -56,7 +56,7 @@ _CAUSES: Final[dict[type[CarnetError], str]] = {
     **dict.fromkeys(
         (
             *(errors.ToolUnusable, errors.PeerRefused, errors.PeerBusy, errors.PeerUnreachable),
-            *(errors.PeerResponseInvalid, errors.PeerCredentialMissing),
+            *(errors.PeerResponseInvalid, errors.PeerCredentialMissing, errors.StatementInvalid),
         ),
         TOOL_ERROR,
     ),

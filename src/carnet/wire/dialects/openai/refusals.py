@@ -158,6 +158,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.PeerBusy: (503, "peer_busy"),
     errors.PeerUnreachable: (502, "peer_unreachable"),
     errors.PeerResponseInvalid: (502, "peer_response_invalid"),
+    errors.StatementInvalid: (502, "statement_invalid"),
     errors.PeerCredentialMissing: (502, "peer_credential_missing"),
     errors.EgressRefused: (502, "egress_refused"),
     errors.AgentFailed: (500, "agent_failed"),

@@ -146,7 +146,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.Declined, errors.AnsweredOtherwise, errors.InterruptExpired),
         *(errors.ProviderError, errors.ProviderUnavailable, errors.ProviderTimeout),
         *(errors.CircuitOpen, errors.PeerRefused, errors.PeerBusy, errors.PeerUnreachable),
-        *(errors.PeerResponseInvalid, errors.PeerCredentialMissing),
+        *(errors.PeerResponseInvalid, errors.PeerCredentialMissing, errors.StatementInvalid),
         *(errors.EgressRefused, errors.ToolUnusable),
         *(errors.ModelRefused, errors.ModelKeyRefused, errors.ModelQuotaExceeded),
         *(errors.ModelNotFound, errors.ContextTooLong),

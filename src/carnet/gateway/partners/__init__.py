@@ -1,0 +1,1 @@
+"""What partners ask of one another beside calls."""
