@@ -45,7 +45,7 @@ class TaskEndpoint(DialectEndpoint):
         try:
             asked = await self._received(arrival, exchange)
             if isinstance(asked, Claim):
-                if asked.continues is not None:
+                if asked.continues is not None or asked.resumes is not None:
                     asked = await own_tasks.continued(exchange, asked, arrival)
                 elif not asked.agent:
                     asked = await own_tasks.routed(exchange, asked, arrival)

@@ -1,6 +1,7 @@
 """The operations of A2A: from what a request says to a claim, or to a question about what exists.
 
-    SendMessage, SendStreamingMessage      a claim; one that names a task goes on with that
+    SendMessage, SendStreamingMessage      a claim; one that names a task goes on with that, and so
+                                           does one that resolves what a task waits for
     everything else                        a question
 
 Law 1. Both bindings and both versions come here as the same objects: those of A2A 1.0.
@@ -24,6 +25,8 @@ from carnet.core.people.evidence import Carried
 from carnet.core.people.identity import Secret
 from carnet.errors import InvalidRequest
 from carnet.wire.dialects.a2a.extensions import read_inbound, without_secrets
+from carnet.wire.dialects.a2a.extensions.questions.policy import speaks
+from carnet.wire.dialects.a2a.extensions.questions.policy_part import POLICY_URI
 from carnet.wire.dialects.a2a.form import Form
 from carnet.wire.dialects.a2a.members import (
     member,
@@ -109,7 +112,10 @@ def read_send(params: dict[str, Any], arrival: Arrival, form: Form, *, stream: b
     )
     later = read_flag(wishes, "returnImmediately", "configuration")
     form = replace(form, history=_history(wishes, "configuration"), message=_public(sent.written))
-    claim = message_claim(sent, read_optional(params, "metadata", ""), arrival, form)
+    metadata = read_optional(params, "metadata", "")
+    if POLICY_URI not in form.extensions and (speaks(sent.metadata) or speaks(metadata)):
+        form = replace(form, extensions=(*form.extensions, POLICY_URI))
+    claim = message_claim(sent, metadata, arrival, form)
     ask = replace(claim.ask, stream=stream)
     # Who wants to be told of the end does not have to wait for it; it may all the same.
     is_task = not stream and later
@@ -138,7 +144,9 @@ def message_claim(
         marks = (*marks, *arrival.stamps.read_metadata(sent.metadata, metadata).marks)
         capabilities = read_capabilities(sent.metadata, metadata)
     written = sent.written
-    if sent.task is None:
+    answer = claims.resolution
+    resumes = answer.state if answer is not None and answer.is_resumption else None
+    if sent.task is None and resumes is None:
         written, metadata = _public(written), without_secrets(metadata)
     meant = {name: value for name, value in written.items() if name not in _GOES_ON}
     asked = {"message": meant, "metadata": metadata}
@@ -169,6 +177,7 @@ def message_claim(
         forwarded=stamped.forwarded,
         context=stamped.context,
         correlation=arrival.correlation,
+        resumes=None if resumes is None else Secret(resumes),
         trace=claims.trace,
         budget=claims.budget,
         carried=carried,

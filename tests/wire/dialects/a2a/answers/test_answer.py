@@ -37,7 +37,7 @@ PAYMENT = Interrupt(
     amount=500_000,
     currency="credits",
 )
-IDS = {"task": "t", "context": "c"}
+IDS: dict[str, Any] = {"task": "t", "context": "c"}
 
 
 def test_everything_that_was_said_is_an_artifact_in_its_order() -> None:

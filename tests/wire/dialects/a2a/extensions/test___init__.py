@@ -70,7 +70,11 @@ def test_what_an_answer_says_is_read(name: str) -> None:
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_broken_in_ours_or_a_depth_that_is_none_is_refused(name: str) -> None:
     extension, case = REFUSED[name]
-    is_asked = extension in {"interrupt", "skill"}  # what is asked for, and no context of a caller
+    is_asked = extension in {
+        "interrupt",
+        "policy",
+        "skill",
+    }  # what is asked for, and no context of a caller
     with pytest.raises(InvalidRequest if is_asked else MalformedCallerContext, match="metadata"):
         claimed(case["metadata"])
 
