@@ -108,7 +108,10 @@ class Scene(NamedTuple):
         return [found for each in self.peer.asked if (found := sent_by(each)) is not None]
 
     def replies(self, reply: Callable[[Sent], dict[str, Any]]) -> None:
-        """Let the agent answer a message so; a task stays as it was answered."""
+        """Let the agent answer a message so; a task stays as it was answered.
+
+        One that has an `error` is refused, over HTTP with its `status`.
+        """
         self.peer.asked.clear()
         tasks: list[dict[str, Any]] = []  # the last one
 
@@ -121,6 +124,8 @@ class Scene(NamedTuple):
                 tasks[:] = [result["task"]] if "task" in result else tasks
             else:
                 result = tasks[-1]
+            if "error" in result:
+                return refusal(result, is_rpc=is_rpc)
             body = {"jsonrpc": "2.0", "id": "1", "result": result} if is_rpc else result
             return Answer(body=json.dumps(body).encode())
 
@@ -139,6 +144,16 @@ def sent_by(asked: Asked) -> Sent | None:
     """The message of a request, if it has one."""
     given = asked.body.get("params", asked.body)
     return Sent(given["message"], asked.path.split("/")[1]) if "message" in given else None
+
+
+def refusal(result: dict[str, Any], *, is_rpc: bool) -> Answer:
+    """An error in the form of its binding; what is no object of A2A goes as it is."""
+    error, status = result["error"], result.get("status", 409)
+    if is_rpc:
+        frame = {"jsonrpc": "2.0", "id": "1", "error": error}
+        return Answer(body=json.dumps(frame).encode())
+    body = error if "kind" in error else {"error": {**error, "code": status}}
+    return Answer(status, json.dumps(body).encode())
 
 
 def fresh() -> str:

@@ -9,10 +9,20 @@ from typing import Any
 import pytest
 
 from carnet.testing.wait import until
+from carnet.wire.dialects.a2a.extensions.interrupt import INTERRUPT_URI
 from tests.faults.stores import end_leases
 from tests.interop.conftest import Databases
 from tests.interop.interrupts.scene import answer
-from tests.interop.policy_parts.scene import Scene, Sent, fresh, played, policy, resolves, spoken
+from tests.interop.policy_parts.scene import (
+    Scene,
+    Sent,
+    fresh,
+    played,
+    policy,
+    resolves,
+    spoken,
+    task,
+)
 from tests.support.http import Reply, request
 from tests.support.model import Answer, Asked
 from tests.support.signing.signed import Sender, Signed, sign, unsigned
@@ -106,12 +116,8 @@ def test_neither_another_key_nor_another_state_nor_no_signature_answers(scene: S
         ("input_required", {}),
         ("consent_required", {"url": "https://elsewhere.example/x"}),
         ("consent_required", {"url": None}),
-        (
-            "payment_required",
-            {"data": {"dev.carnet.payment": {"amount": "0.1", "currency": "credits"}}},
-        ),
     ],
-    ids=["approval", "input", "another host", "no page", "what we would debit"],
+    ids=["approval", "input", "another host", "no page"],
 )
 def test_what_the_agent_cannot_know_of_its_page_it_cannot_answer(
     scene: Scene, kind: str, more: dict[str, Any]
@@ -120,6 +126,20 @@ def test_what_the_agent_cannot_know_of_its_page_it_cannot_answer(
     refused = called_back(scene, state)
     assert (refused.status, refused.code) == (409, "policy_state_invalid")
     assert asked_of(scene, waits)["status"] == "open"
+
+
+def test_what_would_be_debited_here_its_seller_cannot_agree_to(scene: Scene) -> None:
+    state = fresh()
+    asked = {"id": "i", "kind": "payment", "message": "Pay.", "url": URL, "state": state}
+    asked |= {"amount": "0.1", "currency": "credits"}
+    waits = task("INPUT_REQUIRED", {"text": "Pay."})
+    waits["task"]["status"]["message"]["metadata"] = {INTERRUPT_URI: {"interrupts": [asked]}}
+    scene.replies(lambda _: waits)
+    reply = scene.gateway.chat(f"for {state}", "paid-search")
+    assert asked_of(scene, reply)["amount"] == "0.1"
+    refused = called_back(scene, state)
+    assert (refused.status, refused.code) == (409, "policy_state_invalid")
+    assert asked_of(scene, reply)["status"] == "open"
 
 
 def test_a_person_says_done_and_a_kill_loses_nothing(scene: Scene) -> None:

@@ -29,7 +29,7 @@ ENDS = {
     "forbidden": (403, "policy_forbidden"),
     "unavailable_for_legal_reasons": (451, "legal_restriction"),
 }
-FORMS = ["message", "input_required", "completed", "failed", "artifact", "metadata"]
+FORMS = ["message", "input_required", "completed", "failed", "artifact", "metadata", "error"]
 BINDINGS = ["paid-search", "paid-rest", "former"]
 GIVEN: dict[str, Any] = {
     "title": "Pay first",
@@ -52,6 +52,8 @@ def asked_in(form: str, part: dict[str, Any]) -> dict[str, Any]:
     match form:
         case "message":
             return spoken({"text": "not yet"}, part)
+        case "error":
+            return {"error": {"code": -32050, "message": "no", "data": part["data"]}}
         case "artifact":
             return task("COMPLETED", artifacts=[{"artifactId": "a", "parts": [part]}])
         case "metadata":
@@ -115,6 +117,46 @@ def test_what_nobody_can_resolve_ends_the_turn_with_its_words(scene: Scene, kind
     assert len(scene.sent) == 1
     run = refused.headers["x-tangle-runid"]
     assert not [each for each in scene.inbox() if each["run"] == run]
+
+
+@pytest.mark.parametrize("agent", [*BINDINGS, "silent"])
+@pytest.mark.parametrize("status", [402, 403, 429, 503])
+def test_a_part_beside_an_error_is_asked_and_not_tried_again(
+    scene: Scene, status: int, agent: str
+) -> None:
+    """Before there is a task: in the data of JSON-RPC, among the details of HTTP."""
+    part = policy("payment_required", **GIVEN)["data"]
+    name = "details" if agent == "paid-rest" else "data"
+
+    def reply(sent: Sent) -> dict[str, Any]:
+        if sent.resolution is None:
+            beside = [{"@type": "x"}, {"@type": "https://mentionable.dev/ns/policy/v0.1", **part}]
+            error = {"code": -32050, "message": "no", name: beside}
+            return {"error": error, "status": status}
+        return spoken({"text": f"found {sent.text}"})
+
+    scene.replies(reply)
+    waits = scene.gateway.chat(f"error {status}", agent)
+    assert (waits.status, waits.code) == (402, "payment_required")
+    assert len(scene.sent) == 1
+    done = scene.again(waits, agent, f"error {status}", resolution(STATE))
+    assert (done.status, done.text) == (200, f"found error {status}")
+
+
+def test_a_body_that_is_a_part_is_one(scene: Scene) -> None:
+    part = policy("unavailable_for_legal_reasons")["data"]
+    scene.replies(lambda _: {"error": part, "status": 451})
+    refused = scene.gateway.chat("law", "paid-rest")
+    assert (refused.status, refused.code) == (451, "legal_restriction")
+    assert refused.json["error"]["said"] == part["message"]
+
+
+@pytest.mark.parametrize(
+    "beside", [{"kind": "unheard"}, [7], {"kind": ""}, "x", {"kind": "x" * 999}]
+)
+def test_an_error_with_no_part_beside_it_is_an_error(scene: Scene, beside: object) -> None:
+    scene.replies(lambda _: {"error": {"code": -32602, "message": "no", "data": beside}})
+    assert scene.gateway.chat("cats", "paid-search").status == 502
 
 
 @pytest.mark.parametrize(

@@ -72,12 +72,15 @@ def test_what_an_agent_asks_for_is_a_part_of_its_kind(
         assert part["auth_challenges"]
 
 
-def test_a_payment_says_its_amount_by_a_name_of_its_own(scene: Scene) -> None:
-    (part,) = parts_of(send(scene.gateway, "sells"))
+def test_a_payment_says_its_amount_beside_by_our_own_extension(scene: Scene) -> None:
+    answered = send(scene.gateway, "sells")
+    (part,) = parts_of(answered)
     assert part["kind"] == "payment_required"
     assert part["message"] == "Half a credit."
-    assert part["data"]["dev.carnet.payment"] == {"amount": "0.5", "currency": "credits"}
     assert part["state"]
+    assert "data" not in part
+    (own,) = task_of(answered)["status"]["message"]["metadata"][INTERRUPT_URI]["interrupts"]
+    assert (own["amount"], own["currency"], own["state"]) == ("0.5", "credits", part["state"])
 
 
 def test_a_link_of_ours_that_leads_elsewhere_is_not_in_the_part(scene: Scene) -> None:
@@ -108,6 +111,25 @@ def test_a_refusal_is_told_as_a_part_with_the_words_of_who_refuses(
     (part,) = parts_of(answered)
     assert (part["kind"], part["message"]) == (kind, f"Please: {kind}.")
     assert not parts_of(send(scene.gateway, "paid-search", uris=""))
+
+
+@pytest.mark.parametrize("uris", [POLICY, ALIAS, ""])
+def test_a_refusal_before_there_is_a_task_is_told_as_a_part_to_who_wants_it(
+    scene: Scene, uris: str, binding: Binding
+) -> None:
+    refused = send(scene.gateway, "sells", uris=uris, token="nobodys", binding=binding)
+    assert code_of(refused)[0] == 401
+    error = refused.json()["error"]
+    _, *parts = error.get("data") or error["details"]
+    assert bool(parts) == bool(uris)
+    for part in parts:
+        assert part["@type"] == POLICY
+        assert part["kind"] == "unauthorized"
+        assert part["code"].startswith("carnet:")
+        assert part["message"] == error["message"]
+        assert part["auth_challenges"] == [{"scheme": "Bearer"}]
+    malformed = send(scene.gateway, "sells", metadata=resolves("", outcome="accepted"), uris=uris)
+    assert len(malformed.json()["error"]["data"]) == 1  # which is no matter of policy
 
 
 def test_an_unknown_kind_is_preserved_up_and_down(scene: Scene, binding: Binding) -> None:

@@ -40,6 +40,8 @@ _SIBLINGS = (
 _CALLED = "tests/interop/policy_parts/test_called.py::"
 _SERVED = "tests/interop/policy_parts/test_served.py::"
 _CALLBACK = "tests/interop/policy_parts/test_callback.py::"
+_USED = "tests/interop/policy_parts/test_used_state.py::"
+_CHAT = "tests/interop/policy_parts/test_chat.py::"
 _TOOLS = "tests/interop/policy_parts/test_tool_events.py::"
 _EXAMPLE = _SERVED + "test_a_payment_that_a_sibling_asks_for_is_surfaced_paid_and_forwarded"
 
@@ -370,7 +372,18 @@ ROWS = (
         (
             _CALLED + "test_every_kind_is_a_question_that_the_call_is_made_again_for",
             _SERVED + "test_what_an_agent_asks_for_is_a_part_of_its_kind",
-            _SERVED + "test_a_payment_says_its_amount_by_a_name_of_its_own",
+            _SERVED + "test_a_payment_says_its_amount_beside_by_our_own_extension",
+        ),
+    ),
+    Row(
+        "mentionable:policy:errors",
+        "A part beside an error, before there is a task, is read as one and written as one.",
+        "3.6, M35",
+        (
+            _CALLED + "test_a_part_beside_an_error_is_asked_and_not_tried_again",
+            _CALLED + "test_a_body_that_is_a_part_is_one",
+            _CALLED + "test_an_error_with_no_part_beside_it_is_an_error",
+            _SERVED + "test_a_refusal_before_there_is_a_task_is_told_as_a_part_to_who_wants_it",
         ),
     ),
     Row(
@@ -440,7 +453,19 @@ ROWS = (
             _CALLBACK + "test_what_was_done_at_the_page_of_the_agent_goes_on_by_itself",
             _CALLBACK + "test_neither_another_key_nor_another_state_nor_no_signature_answers",
             _CALLBACK + "test_what_the_agent_cannot_know_of_its_page_it_cannot_answer",
+            _CALLBACK + "test_what_would_be_debited_here_its_seller_cannot_agree_to",
             _CALLBACK + "test_a_person_says_done_and_a_kill_loses_nothing",
+        ),
+    ),
+    Row(
+        "mentionable:policy:shown",
+        "A link is shown with its label and the time left; `done` answers it; a closed terminal "
+        "loses nothing.",
+        "R43",
+        (
+            _CHAT + "test_the_page_its_label_and_the_time_left_are_shown_and_done_is_an_answer",
+            _CHAT + "test_a_closed_terminal_loses_nothing",
+            _CHAT + "test_where_there_is_no_page_done_is_no_answer",
         ),
     ),
     Row(
@@ -463,11 +488,23 @@ ROWS = (
         ),
     ),
     Row(
+        "mentionable:policy:killed-single-use",
+        "An issuer whose state was used before a kill refuses it: nothing is paid twice, and the "
+        "person is told, and asked again at the most.",
+        "3.6, F46",
+        (
+            _USED + "test_what_was_taken_before_a_kill_is_asked_again_and_says_so",
+            _USED + "test_who_agrees_again_knowingly_pays_again",
+            _USED + "test_an_issuer_that_says_why_ends_the_turn_with_its_words",
+        ),
+    ),
+    Row(
         "mentionable:policy:rest",
         "PolicyPart is told over REST and e-mail as well.",
         "3.6",
         divergence=Divergence(
-            "R35", "The transports REST and e-mail are not served; A2A is the wire."
+            "R23",
+            "A2A is the wire of Mentionable here: neither its REST transport nor e-mail is served.",
         ),
     ),
     Row(

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from carnet.core.messages.events import DataPart, Event, File, Part, Usage, Waiting
 from carnet.core.messages.interrupt import Interrupt
 from carnet.core.messages.output import Sink
-from carnet.errors import ProviderError
+from carnet.errors import CarnetError, ProviderError
 from carnet.runtime.peers.answer_reader import INLINE_BYTES
 from carnet.wire.dialects import policy
 from carnet.wire.dialects.a2a import client as a2a
@@ -40,6 +40,7 @@ class TaskProgress:
         self._sink = sink
         self._reading = reading
         self._policies: list[Any] = []  # parts that stood among what came of the task
+        self._refusal: tuple[Interrupt, ...] = ()  # what an error asks for that came in its place
         self._currency = currency
         self._answer = a2a.AnswerEvents(as_result=as_result)
         self._metadata: dict[str, Any] = {}  # that stands beside what was said last
@@ -59,7 +60,7 @@ class TaskProgress:
         """Whether nothing more comes by itself: it has ended, or waits."""
         status = self.status
         is_settled = status is not None and (status.is_over or status.is_waiting)
-        return self.message is not None or is_settled
+        return self.message is not None or is_settled or bool(self._refusal)
 
     @property
     def has_artifacts(self) -> bool:
@@ -128,6 +129,19 @@ class TaskProgress:
             reading=self._reading,
         )
         return _waiting(asked)
+
+    def is_asked_by(self, error: CarnetError) -> bool:
+        """Take note of what an error asks for by policy parts; whether it does."""
+        parts = [DataPart(each) for each in error.policies]
+        found = a2a.policy_parts(parts, self._reading)
+        self._refusal = a2a.read_policies(
+            found, {}, context=self.context, currency=self._currency, reading=self._reading
+        )
+        return bool(self._refusal)
+
+    def refusal(self) -> Waiting | None:
+        """What an error has asked for that came in place of an answer."""
+        return _waiting(self._refusal) if self._refusal else None
 
     def policies(self) -> Waiting | None:
         """What an answer that has ended asks for by policy parts, and is no success for that.

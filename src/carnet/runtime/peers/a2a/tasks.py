@@ -9,7 +9,9 @@ Law 4. A task that was answered is looked at first: who still waits for the same
        answer; it is sent once, and what is refused is asked for again.
 Law 5. What was asked for by a policy part, and by no task that waits, is answered by the same call
        again with what resolves it, under an id of its own. Its state is good once: whoever refuses
-       it has had it, or does not know it, and is called as the first time then.
+       it has had it, or does not know it, and is called as the first time then. What it asks for
+       again, the person is asked again, and told that her answer was not taken.
+Law 6. A refusal that comes with policy parts is what they ask for, and is not tried again.
 """
 
 import asyncio
@@ -37,7 +39,7 @@ from carnet.ports.world.http_client import HttpAnswer, Outbound
 from carnet.runtime.peers.a2a.client import A2aClient, Reached, refuse
 from carnet.runtime.peers.a2a.progress import TaskProgress
 from carnet.runtime.peers.answer_reader import INLINE_BYTES, finish, is_stream
-from carnet.runtime.peers.policies import Ending
+from carnet.runtime.peers.policies import NOT_TAKEN, Ending, explained
 from carnet.runtime.peers.samvad_tasks import (
     FIRST_SECONDS,
     GIVE_UP_SECONDS,
@@ -139,6 +141,7 @@ class TaskRun:
             return await self._call_again(list(answers.values()))
         self.progress.task, self.progress.context = last.task, last.context
         await self._look_again()
+        is_refused = False  # an answer, by whoever waits
         while True:
             await self._follow()
             status = self.progress.status
@@ -147,10 +150,11 @@ class TaskRun:
             waiting = self.progress.waiting(status)
             found = [key for key in map(_key, waiting.interrupts) if key in answers]
             if not found:
-                return waiting
+                return explained(waiting, NOT_TAKEN) if is_refused else waiting
             try:
                 await self._send(await self._answer(*answers.pop(found[0])))
             except PeerRefused:
+                is_refused = True
                 await self._look_again()
 
     async def _call_again(self, answers: list[tuple[a2a.TaskPlace, Answered]]) -> Ending:
@@ -168,7 +172,7 @@ class TaskRun:
             if not answers:
                 return end
         self.progress = self._begin()
-        return await self.begin()
+        return explained(await self.begin(), NOT_TAKEN)
 
     async def _answer(self, place: a2a.TaskPlace, answered: Answered) -> dict[str, Any]:
         asked, answer = answered.interrupt, answered.resolution
@@ -228,12 +232,16 @@ class TaskRun:
             extensions=request.extensions,
         )
         self.progress.status = None
-        async with client.send(request.sign(outbound)) as answer:
-            if is_stream(answer, wanted=False):
-                await self._read_stream(answer)
-            else:
-                result = await client.result(reached, operation, answer)
-                await self.progress.take(a2a.read_update(result))
+        try:
+            async with client.send(request.sign(outbound)) as answer:
+                if is_stream(answer, wanted=False):
+                    await self._read_stream(answer)
+                else:
+                    result = await client.result(reached, operation, answer)
+                    await self.progress.take(a2a.read_update(result))
+        except CarnetError as error:
+            if not self.progress.is_asked_by(error):
+                raise
 
     async def _read_stream(self, answer: HttpAnswer) -> None:
         """Read updates until there is an end, something to answer, or no more of them.
@@ -270,6 +278,8 @@ class TaskRun:
 
     async def _to_end(self) -> Ending:
         await self._follow()
+        if (refusal := self.progress.refusal()) is not None:
+            return refusal
         if self.progress.message is not None:
             return self.progress.policies() or await self._say(self.progress.message)
         status = self.progress.status

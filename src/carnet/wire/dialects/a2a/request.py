@@ -24,7 +24,7 @@ from carnet.core.call import Ask, CallbackWish, Claim
 from carnet.core.people.evidence import Carried
 from carnet.core.people.identity import Secret
 from carnet.errors import InvalidRequest
-from carnet.wire.dialects.a2a.extensions import read_inbound, without_secrets
+from carnet.wire.dialects.a2a.extensions import InboundClaims, read_inbound, without_secrets
 from carnet.wire.dialects.a2a.extensions.questions.policy import speaks
 from carnet.wire.dialects.a2a.extensions.questions.policy_part import POLICY_URI
 from carnet.wire.dialects.a2a.form import Form
@@ -144,8 +144,7 @@ def message_claim(
         marks = (*marks, *arrival.stamps.read_metadata(sent.metadata, metadata).marks)
         capabilities = read_capabilities(sent.metadata, metadata)
     written = sent.written
-    answer = claims.resolution
-    resumes = answer.state if answer is not None and answer.is_resumption else None
+    resumes = _resumed(claims)
     if sent.task is None and resumes is None:
         written, metadata = _public(written), without_secrets(metadata)
     meant = {name: value for name, value in written.items() if name not in _GOES_ON}
@@ -154,9 +153,7 @@ def message_claim(
     digest = sha256(request).digest()
     if claims.claimed:
         request = json.canonical(asked | {CLAIMED: claims.claimed})
-    context = (
-        sent.context or "ctx_" + sha256(b"context\0" + digest).hexdigest()[: 2 * _CONTEXT_BYTES]
-    )
+    context = sent.context or _own_context(digest)
     authorization = headers.get("authorization")
     return Claim(
         dialect=NAME,
@@ -177,11 +174,24 @@ def message_claim(
         forwarded=stamped.forwarded,
         context=stamped.context,
         correlation=arrival.correlation,
-        resumes=None if resumes is None else Secret(resumes),
+        resumes=resumes,
         trace=claims.trace,
         budget=claims.budget,
         carried=carried,
     )
+
+
+def _resumed(claims: InboundClaims) -> Secret | None:
+    """The state of what a message goes on with, if that alone says so."""
+    answer = claims.resolution
+    if answer is None or not answer.is_resumption:
+        return None
+    return Secret(answer.state or "")
+
+
+def _own_context(digest: bytes) -> str:
+    """The context of a message that names none: the same whenever the same is sent."""
+    return "ctx_" + sha256(b"context\0" + digest).hexdigest()[: 2 * _CONTEXT_BYTES]
 
 
 def read_carried(sent: A2AMessage, metadata: dict[str, Any]) -> Carried | None:

@@ -21,6 +21,7 @@ from carnet.wire.dialects.a2a.extensions import (
     read_inbound,
     status_parts,
     unmet,
+    wanted,
     write_outbound,
     write_reply,
     write_status,
@@ -189,6 +190,11 @@ def test_activated_extensions_are_read_from_all_lines_each_once() -> None:
     assert activated(lines) == (CHAIN_URI, "https://other.example/x")
     assert activated([]) == ()
     assert echoed((*activated(lines), CA2A_URI)) == (CHAIN_URI,)
+
+
+def test_a_field_that_is_broken_does_not_hide_a_refusal() -> None:
+    assert wanted(Headers([(b"a2a-extensions", CHAIN_URI.encode())])) == (CHAIN_URI,)
+    assert wanted(Headers([(b"x-a2a-extensions", b"no uri")])) == ()
 
 
 @pytest.mark.parametrize(

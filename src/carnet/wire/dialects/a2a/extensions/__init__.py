@@ -61,6 +61,7 @@ __all__ = [
     "OutboundFacts",
     "TaskFacts",
     "activated",
+    "activated_by",
     "canonical",
     "declared",
     "echoed",
@@ -70,6 +71,7 @@ __all__ = [
     "resolution_of",
     "status_parts",
     "unmet",
+    "wanted",
     "without_secrets",
     "write_outbound",
     "write_reply",
@@ -143,6 +145,19 @@ def activated(values: Iterable[str]) -> tuple[str, ...]:
         if len(found) > MOST_URIS:
             raise InvalidRequest(HEADER, f"must name at most {MOST_URIS} extensions")
     return tuple(found)
+
+
+def activated_by(headers: Headers) -> tuple[str, ...]:
+    """The same of a request, by the name of the field in either version."""
+    return activated([*headers.get_all(HEADER), *headers.get_all(LEGACY_HEADER)])
+
+
+def wanted(headers: Headers) -> tuple[str, ...]:
+    """The same for a refusal, which a field that is broken must not hide."""
+    try:
+        return activated_by(headers)
+    except InvalidRequest:
+        return ()
 
 
 def canonical(uri: str) -> str:

@@ -7,7 +7,10 @@ A part is an interrupt here. What it says that an interrupt has no word for is k
 came, and told again by whoever passes it on.
 
 Law 1. A kind that we do not know is kept, up and down, and is never an answer.
-Law 2. A link is shown if it is `https` and leads to the host of the agent whose part it is
+Law 2. The names in `data` are those of domains, and none is ours to write at every gateway. What an
+       interrupt has that a part has no member for, an amount, a schema, options, stands next to it
+       under our own extension. What the part of somebody else costs, its words say.
+Law 3. A link is shown if it is `https` and leads to the host of the agent whose part it is
        (`bound`); the part is shown without it otherwise.
 """
 
@@ -20,7 +23,6 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from carnet.core.messages.interrupt import MOST_DATA_BYTES, POLICY, WITHHELD, Interrupt
-from carnet.core.money.amount import format_amount
 from carnet.core.people.address import is_handle, parse_handle
 from carnet.errors import CarnetError
 from carnet.wire.dialects.a2a.extensions.questions.state import read_state, write_state
@@ -33,8 +35,6 @@ POLICY_URI: Final = "https://mentionable.dev/ns/policy/v0.1"
 POLICY_ALIAS: Final = "https://mentionable.dev/spec/policy/v0.1"  # that is read, never written
 
 FORM: Final = POLICY  # the name of the row
-PAYMENT_DATA: Final = "dev.carnet.payment"  # {amount, currency}
-QUESTION_DATA: Final = "dev.carnet.question"  # {id, options, schema}
 
 # The kinds of the specification, and two that Carnet has beside.
 KINDS: Final = {
@@ -118,24 +118,15 @@ def _entry(given: dict[str, Any]) -> dict[str, Any]:
     kind = given.get("kind")
     if not isinstance(kind, str) or not 0 < len(kind) <= MOST_KIND or not _is_visible(kind):
         raise PayloadBroken("has no kind")
-    data = given.get("data")
-    own = data if isinstance(data, dict) else {}
-    question, payment = own.get(QUESTION_DATA), own.get(PAYMENT_DATA)
-    question = question if isinstance(question, dict) else {}
-    payment = payment if isinstance(payment, dict) else {}
     url, state = given.get("url"), given.get("state")
     return {
-        "id": question.get("id") or f"int_{_digest(given)}",
+        "id": f"int_{_digest(given)}",
         "kind": KINDS.get(kind, kind),
         "message": given.get("message"),
         "state": state_as_carried(state) if isinstance(state, str) and state else None,
         "url": url if isinstance(url, str) and _HTTPS.fullmatch(url) else None,
-        "amount": payment.get("amount"),
-        "currency": payment.get("currency"),
         "retry_after": whole(given.get("retry_after_seconds")),
         "expires_at": given.get("expires_at"),
-        "options": question.get("options"),
-        "schema": question.get("schema"),
         FORM: _kept(given, kind, is_withheld=url is not None),
     }
 
@@ -168,10 +159,10 @@ def _kept(given: dict[str, Any], kind: str, *, is_withheld: bool) -> dict[str, A
     kept = {name: value for name, value in (known | more).items() if value}
     if is_withheld:
         kept[WITHHELD] = "url"  # until it is bound to its agent
-    for name in ("", *more, "data", "auth_challenges", "message_translations"):
-        kept.pop(name, None)  # the widest first, until it fits
+    for name in (*more, "data", "auth_challenges", "message_translations"):
         if len(json.write(kept)) <= MOST_KEPT_BYTES:
             break
+        kept.pop(name, None)  # the widest first, until it fits
     return kept
 
 
@@ -201,8 +192,7 @@ def _challenges(value: object) -> list[dict[str, Any]]:
 def _data(value: object) -> dict[str, Any]:
     """What protocols say by names of their own; names that are nobody's are left out."""
     given = value if isinstance(value, dict) else {}
-    own = (QUESTION_DATA, PAYMENT_DATA)
-    return {k: v for k, v in given.items() if _REVERSED.fullmatch(k) and k not in own}
+    return {name: held for name, held in given.items() if _REVERSED.fullmatch(name)}
 
 
 def bound(asked: Interrupt, hosts: Collection[str]) -> Interrupt:
@@ -245,7 +235,6 @@ def write_part(asked: Interrupt) -> dict[str, Any]:
         "kind": kind,
         "message": asked.message,
         "url": _link(asked),
-        "data": _written_data(asked, kept),
         "retry_after_seconds": asked.retry_after,
         "state": state_as_issued(asked.state) or None,
         "expires_at": asked.expires_at,
@@ -253,18 +242,6 @@ def write_part(asked: Interrupt) -> dict[str, Any]:
     if kind == "unauthorized":
         given.setdefault("auth_challenges", [{"scheme": "Bearer"}])
     return {name: value for name, value in given.items() if value is not None}
-
-
-def _written_data(asked: Interrupt, kept: dict[str, Any]) -> dict[str, Any] | None:
-    data = dict(kept.get("data") or {})
-    if asked.amount is not None:
-        amount = {"amount": format_amount(asked.amount), "currency": asked.currency}
-        data[PAYMENT_DATA] = amount
-    elif asked.other_amount is not None:
-        data[PAYMENT_DATA] = asked.other_amount
-    question = {"id": asked.id, "options": list(asked.options), "schema": asked.schema}
-    data[QUESTION_DATA] = {name: value for name, value in question.items() if value}
-    return data
 
 
 def _link(asked: Interrupt) -> str | None:
