@@ -1,4 +1,7 @@
-"""The behaviour behind the rows of Mentionable, each taken away by one small change."""
+"""The behaviour behind the rows of Mentionable, each taken away by one small change.
+
+First chains and addresses, then policy parts and tool events.
+"""
 
 from tests.mutants.mutant import Mutant
 
@@ -96,5 +99,72 @@ MENTIONABLE = (
         "runtime/agents/stranger.py",
         "if price > meeting.price_limit:",
         "if price < 0:",
+    ),
+)
+
+POLICIES = (
+    Mutant(  # reading
+        "mentionable:policy:unknown-kind",
+        "runtime/peers/a2a/progress.py",
+        "return _waiting(asked) if asked else None",
+        "return None",
+        ("test_wherever_a_part_stands_it_is_no_success",),
+    ),
+    Mutant(
+        "mentionable:policy:errors",
+        "wire/dialects/a2a/client/reports.py",
+        "found.policies = tuple(",
+        "_ = tuple(",
+        ("test_a_part_beside_an_error_is_asked_and_not_tried_again",),
+    ),
+    Mutant(  # writing
+        "mentionable:policy:kinds",
+        "wire/dialects/a2a/extensions/__init__.py",
+        "    if POLICY_URI not in uris:\n        return words\n",
+        "    if POLICY_URI not in ():\n        return words\n",
+        ("test_what_an_agent_asks_for_is_a_part_of_its_kind",),
+    ),
+    Mutant(  # a state is good once
+        "mentionable:policy:state",
+        "gateway/own_tasks/continuation.py",
+        "    if not asked and claim.resumes is not None:\n        raise PolicyStateInvalid\n",
+        "",
+        ("test_a_state_is_good_once",),
+    ),
+    Mutant(
+        "mentionable:policy:killed-single-use",
+        "runtime/peers/a2a/tasks.py",
+        "return explained(await self.begin(), NOT_TAKEN)",
+        "return await self.begin()",
+        ("test_what_was_taken_before_a_kill_is_asked_again_and_says_so",),
+    ),
+    Mutant(  # a link is bound to the host of its agent
+        "mentionable:policy:url",
+        "wire/dialects/a2a/extensions/questions/policy_part.py",
+        "asked.url is not None and authority_of(asked.url) in hosts",
+        "asked.url is not None",
+        ("test_a_link_that_leads_elsewhere_is_shown_to_nobody",),
+    ),
+    Mutant(
+        "mentionable:policy:callback",
+        "gateway/own_tasks/resolutions.py",
+        "is_ours = asked.amount is not None or asked.kind in _ASKED_HERE",
+        "is_ours = False",
+        (
+            "test_what_the_agent_cannot_know_of_its_page_it_cannot_answer",
+            "test_what_would_be_debited_here_its_seller_cannot_agree_to",
+        ),
+    ),
+    Mutant(
+        "mentionable:policy:shown",
+        "cli/chat/decision.py",
+        'or (word == DONE and question.get("url"))',
+        "",
+    ),
+    Mutant(
+        "mentionable:tools:events",
+        "wire/dialects/a2a/extensions/tool_events.py",
+        '"type": CALL, "toolCallId": event.id,',
+        '"type": CALL, "toolCallId": event.name,',
     ),
 )

@@ -5,7 +5,7 @@ from tests.mutants.cards import A2A
 from tests.mutants.dialects import AGENTS_API, AGENTS_API_BODY, ENGINE, SAMVAD, TANGLE, TRAVEL
 from tests.mutants.dialogues import DIALOGUE
 from tests.mutants.identity import IDENTITY
-from tests.mutants.mentions import MENTIONABLE
+from tests.mutants.mentions import MENTIONABLE, POLICIES
 from tests.mutants.people import MEMORY, PEOPLE
 
 TABLES = {
@@ -15,7 +15,7 @@ TABLES = {
     "travel": TRAVEL,
     "engine": ENGINE,
     "a2a": A2A,
-    "mentionable": (*MENTIONABLE, *IDENTITY),
+    "mentionable": (*MENTIONABLE, *POLICIES, *IDENTITY),
     "signatures": SIGNATURES,
     "security": SECURITY,
     "resources": RESOURCES,

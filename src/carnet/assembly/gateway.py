@@ -320,7 +320,7 @@ def build(
     operations = build_operations(store, backend, access, metrics)
     runs, run_rows = build_runs(settings, store, backend, known, clock, access)
     rows = [*endpoints.rows, *run_rows, *offered(OPERATIONS, operations)]
-    rows += build_pages(settings, store, backend, endpoints.published, access, ids, dialects)
+    rows += build_pages(settings, store, backend, endpoints.published, access, ids, dialects, known)
     router = RouteTable(rows, access)
     operations.describe(description(settings, router, dialects), documents())
     refusing, failures = Refusing(dialects), None if former is None else former.app.failures

@@ -25,6 +25,8 @@ from carnet.gateway.loops.turn_triggers import HOOKS as TURN_HOOKS
 from carnet.gateway.loops.turn_triggers import SCHEDULES as TURN_SCHEDULES
 from carnet.gateway.loops.turn_triggers import TurnTriggerPages
 from carnet.gateway.operations import Operations
+from carnet.gateway.own_tasks.resolutions import ROUTES as RESOLUTIONS
+from carnet.gateway.own_tasks.resolutions import PolicyCallbacks
 from carnet.gateway.partners.statements import MATCHES, MatchEndpoint, StatementEndpoint
 from carnet.gateway.partners.statements import ROUTES as STATEMENTS
 from carnet.gateway.partners.statements import SCHEMAS as STATEMENT_SCHEMAS
@@ -163,6 +165,7 @@ def build_pages(
     access: Access,
     ids: Ids,
     dialects: Sequence[Dialect],
+    stamps: Stamps,
 ) -> list[Row]:
     """What tells other gateways what this one is, and people what they are asked."""
     domain, clock = settings.gateway.domain, access.clock
@@ -188,11 +191,15 @@ def build_pages(
     approvals = Approvals(
         store.inbox, decisions, store.rules, store.people, clock=clock, domain=domain
     )
+    resolutions = PolicyCallbacks(
+        store.inbox, decisions, Owners(backend.ring), stamps=stamps, clock=clock
+    )
     return [
         *_memory(settings, store, backend, clock),
         *offered(WELL_KNOWN, well_known),
         *_signed_pages(settings, store, published, clock),
         *offered(APPROVALS, approvals),
+        *offered(RESOLUTIONS, resolutions),
         *_people(settings, store, access),
         *build_triggers(settings, store, backend, clock, ids),
     ]

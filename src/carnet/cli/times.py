@@ -19,6 +19,13 @@ def short(moment: str | None) -> str:
     return moment[:19].replace("T", " ") if moment else "-"
 
 
+def until(moment: str, now: int) -> str:
+    """When something ends, and how long that is from now, in microseconds."""
+    ends = micros_of(moment)
+    seconds = 0 if ends is None else (ends - now) // SECOND
+    return f"{short(moment)} ({write_span(seconds)} left)" if seconds > 0 else short(moment)
+
+
 def read_span(text: str, *, option: str, never: bool = True) -> int | None:
     """`30d`, `12h`, `45m`, `90s` as seconds; `never` is None, where it is allowed."""
     if never and text == "never":

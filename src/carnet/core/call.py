@@ -117,6 +117,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     callback: str | None = None  # where the end of a task is to be told
     wish: CallbackWish | None = None  # the same, with what else is said of it
     continues: str | None = None  # the task that it goes on with
+    resumes: Secret | None = None  # the state of what it answers, where that says which task it is
     delegation: str | None = None  # the token, as it was written
     correlation: str | None = None  # the caller's own name for its request
     key: str | None = None  # by which it tells repeats of its request, if it knows no turns

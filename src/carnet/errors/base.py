@@ -43,6 +43,8 @@ class CarnetError(Exception):
     words: str | None = None  # of whoever we called, for the operator alone
     fields: tuple[tuple[bytes, bytes], ...] = ()  # headers that a refusal has beside
     interrupts: tuple[Any, ...] = ()  # each a `carnet.Interrupt`: what is asked for first
+    policies: tuple[Any, ...] = ()  # that whoever we called refused with, as they came
+    wanted: tuple[str, ...] = ()  # the extensions that its dialect may tell it by
 
     def __init_subclass__(
         cls,

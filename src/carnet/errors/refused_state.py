@@ -125,14 +125,14 @@ class RecoveryRequired(AnswerAwaited, code="unavailable", status=503):
     template = "An agent that was called waits until it is available again."
 
 
-class LegalRestriction(Refused, code="legal_restriction", status=451):
+class LegalRestriction(Refused, code="legal_restriction", status=451, public=("said",)):
     """An agent elsewhere may not answer for legal reasons. Nobody can answer that; it is over."""
 
     template = "An agent that was called may not answer this for legal reasons."
     hint = "Do not repeat it; the operator finds what the other side said with 'carnet run show'."
 
 
-class PolicyForbidden(Refused, code="policy_forbidden"):
+class PolicyForbidden(Refused, code="policy_forbidden", public=("said",)):
     """The policy of an agent elsewhere forbids the call. Nobody can answer that; it is over."""
 
     template = "The policy of an agent that was called forbids this."

@@ -12,7 +12,14 @@ from typing import Any, Final, Literal, TypeVar
 import msgspec
 from msgspec import Struct
 
-from carnet.core.messages.interrupt import PAYMENT, Outcome, Resolution, chain_of, words_of
+from carnet.core.messages.interrupt import (
+    PAYMENT,
+    Outcome,
+    Resolution,
+    chain_of,
+    policy_words,
+    words_of,
+)
 from carnet.core.money.amount import format_amount, parse_amount
 from carnet.core.people.address import asker
 from carnet.core.people.identity import Caller, allows, owner_of, person_of
@@ -257,7 +264,7 @@ class Approvals:
             "created": when(record.asked),
             "expires": when(record.expires),
             "status": _status(entry),
-        }
+        } | policy_words(asked)
         if asked.other_amount is not None:
             page["note"] = NOT_PAID_HERE
         if record.status == "resolved":

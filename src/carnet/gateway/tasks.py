@@ -53,6 +53,10 @@ class TaskRecords:
             raise TaskNotFound
         return found
 
+    async def of_state(self, state: bytes, agent: str, actor: str | None) -> Sequence[StoredTask]:
+        """Tasks of an agent that wait for the answer which has this state."""
+        return await self._tasks.of_state(state, agent, actor)
+
     async def cancel(self, task: StoredTask) -> StoredTask:
         """Ask for its end, and give it as it is then."""
         await self._tasks.cancel(task.id, self._clock.wall_us())

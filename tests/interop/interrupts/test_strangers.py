@@ -109,12 +109,13 @@ def test_every_kind_has_its_status_and_is_asked_once(
     assert (reply.status, reply.code) == expected
     assert len(scene.vendor.of(text)) == 1
     is_over = kind in {"legal", "forbidden"}
-    assert (b"canary" in reply.body) is not is_over
+    assert b"canary words" in reply.body
+    assert reply.json["error"].get("said") == ("canary words" if is_over else None)
     assert ("interrupt" in reply.json["error"]) is not is_over
     assert reply.headers.get("retry-after") == (None if is_over else "7")
     run = reply.headers["x-tangle-runid"]
     shown = scene.acme.carnet("run", "show", run).stdout
-    assert "canary words" in shown  # what it asks for; of an end they are for the operator
+    assert "canary words" in shown  # what it asks for, or why it is over (R43)
     assert ("carnet inbox approve int_" in shown) is not is_over
 
 

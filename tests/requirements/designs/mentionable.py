@@ -37,6 +37,14 @@ _SIBLINGS = (
     "test_a_payment_that_one_of_two_siblings_leads_to_is_approved_in_the_inbox_of_the_origin"
 )
 
+_CALLED = "tests/interop/policy_parts/test_called.py::"
+_SERVED = "tests/interop/policy_parts/test_served.py::"
+_CALLBACK = "tests/interop/policy_parts/test_callback.py::"
+_USED = "tests/interop/policy_parts/test_used_state.py::"
+_CHAT = "tests/interop/policy_parts/test_chat.py::"
+_TOOLS = "tests/interop/policy_parts/test_tool_events.py::"
+_EXAMPLE = _SERVED + "test_a_payment_that_a_sibling_asks_for_is_surfaced_paid_and_forwarded"
+
 ROWS = (
     Row(
         "mentionable:address:symmetric",
@@ -338,6 +346,176 @@ ROWS = (
             _INTERRUPTS + "test_who_says_no_is_heard_by_the_agent_and_pays_the_price_alone",
             _SIBLINGS,
             _ORCHESTRATOR + "test_a_payment_that_one_asks_for_is_paid_once",
+        ),
+    ),
+    Row(
+        "mentionable:policy:worked-example",
+        "User, orchestrator, @paid-search: a payment with a state is surfaced, paid, forwarded as "
+        "policy_resolution, and answered.",
+        "003 combining with PolicyPart, M31",
+        (_EXAMPLE,),
+    ),
+    Row(
+        "mentionable:policy:advertised",
+        "An agent that sends policy parts has it on its card; its old name is read only.",
+        "3.1, 3.6",
+        (
+            _SERVED + "test_the_extension_is_on_our_cards_and_its_old_name_is_not",
+            _SERVED + "test_who_did_not_ask_for_parts_is_given_none",
+            _SERVED + "test_who_speaks_mentionable_is_given_them_as_well",
+        ),
+    ),
+    Row(
+        "mentionable:policy:kinds",
+        "All known kinds are read, and written to who activated the extension.",
+        "3.6, M35",
+        (
+            _CALLED + "test_every_kind_is_a_question_that_the_call_is_made_again_for",
+            _SERVED + "test_what_an_agent_asks_for_is_a_part_of_its_kind",
+            _SERVED + "test_a_payment_says_its_amount_beside_by_our_own_extension",
+        ),
+    ),
+    Row(
+        "mentionable:policy:errors",
+        "A part beside an error, before there is a task, is read as one and written as one.",
+        "3.6, M35",
+        (
+            _CALLED + "test_a_part_beside_an_error_is_asked_and_not_tried_again",
+            _CALLED + "test_a_body_that_is_a_part_is_one",
+            _CALLED + "test_an_error_with_no_part_beside_it_is_an_error",
+            _SERVED + "test_a_refusal_before_there_is_a_task_is_told_as_a_part_to_who_wants_it",
+        ),
+    ),
+    Row(
+        "mentionable:policy:statuses",
+        "Kinds map to 401, 402, 403, 429, 451 and 503.",
+        "3.6, M35",
+        (
+            _CALLED + "test_every_kind_is_a_question_that_the_call_is_made_again_for",
+            _CALLED + "test_what_nobody_can_resolve_ends_the_turn_with_its_words",
+        ),
+    ),
+    Row(
+        "mentionable:policy:unknown-kind",
+        "A kind that is not known is preserved, and success is never inferred from it.",
+        "3.6",
+        (
+            _SERVED + "test_an_unknown_kind_is_preserved_up_and_down",
+            _CALLED + "test_wherever_a_part_stands_it_is_no_success",
+        ),
+    ),
+    Row(
+        "mentionable:policy:url",
+        "A link is https and bound to the host of its agent; any other is shown to nobody.",
+        "3.6, M34",
+        (
+            _CALLED + "test_a_link_that_leads_elsewhere_is_shown_to_nobody",
+            _CALLED + "test_a_link_to_the_agent_itself_is_shown_with_its_label",
+            _SERVED + "test_a_link_of_ours_that_leads_elsewhere_is_not_in_the_part",
+        ),
+    ),
+    Row(
+        "mentionable:policy:words",
+        "Title, translations, label and data are kept through hops and in the inbox.",
+        "3.6",
+        (_CALLED + "test_wherever_a_part_stands_it_is_no_success", _EXAMPLE),
+    ),
+    Row(
+        "mentionable:policy:state",
+        "A resolution by its state proceeds once; a second one and an unknown state are refused, "
+        "and another caller is told nothing.",
+        "3.6, M32",
+        (
+            _SERVED + "test_a_state_is_good_once",
+            _SERVED + "test_an_unknown_state_is_refused_and_nothing_runs",
+            _SERVED + "test_another_caller_with_the_right_state_is_told_nothing",
+            _SERVED + "test_a_broken_resolution_is_refused",
+            _SERVED + "test_two_resolutions_that_differ_are_refused",
+            _SERVED + "test_the_state_of_a_resolution_stands_in_no_record",
+        ),
+    ),
+    Row(
+        "mentionable:policy:redispatch",
+        "The original call is dispatched again with the resolution forwarded.",
+        "3.6",
+        (
+            _CALLED + "test_every_kind_is_a_question_that_the_call_is_made_again_for",
+            _CALLED + "test_a_part_of_a_task_that_waits_is_resolved_at_that_task",
+            _CALLED + "test_who_declines_sends_no_resolution_down",
+        ),
+    ),
+    Row(
+        "mentionable:policy:callback",
+        "What was done at the page of an agent comes back by the person's word or by a callback "
+        "that the agent signs, bound to the state and its issuer.",
+        "R43",
+        (
+            _CALLBACK + "test_what_was_done_at_the_page_of_the_agent_goes_on_by_itself",
+            _CALLBACK + "test_neither_another_key_nor_another_state_nor_no_signature_answers",
+            _CALLBACK + "test_what_the_agent_cannot_know_of_its_page_it_cannot_answer",
+            _CALLBACK + "test_what_would_be_debited_here_its_seller_cannot_agree_to",
+            _CALLBACK + "test_a_person_says_done_and_a_kill_loses_nothing",
+        ),
+    ),
+    Row(
+        "mentionable:policy:shown",
+        "A link is shown with its label and the time left; `done` answers it; a closed terminal "
+        "loses nothing.",
+        "R43",
+        (
+            _CHAT + "test_the_page_its_label_and_the_time_left_are_shown_and_done_is_an_answer",
+            _CHAT + "test_a_closed_terminal_loses_nothing",
+            _CHAT + "test_where_there_is_no_page_done_is_no_answer",
+        ),
+    ),
+    Row(
+        "mentionable:policy:over",
+        "Kinds that nobody can resolve end the turn with their words.",
+        "R43",
+        (
+            _CALLED + "test_what_nobody_can_resolve_ends_the_turn_with_its_words",
+            _SERVED + "test_a_refusal_is_told_as_a_part_with_the_words_of_who_refuses",
+        ),
+    ),
+    Row(
+        "mentionable:policy:killed",
+        "A kill between an agreement and the call made again loses and doubles nothing.",
+        "F46",
+        (
+            _CALLBACK
+            + "test_a_kill_between_the_agreement_and_the_call_made_again_loses_and_doubles_nothing",
+            _CALLBACK + "test_a_kill_after_the_call_was_made_again_runs_nothing_twice",
+        ),
+    ),
+    Row(
+        "mentionable:policy:killed-single-use",
+        "An issuer whose state was used before a kill refuses it: nothing is paid twice, and the "
+        "person is told, and asked again at the most.",
+        "3.6, F46",
+        (
+            _USED + "test_what_was_taken_before_a_kill_is_asked_again_and_says_so",
+            _USED + "test_who_agrees_again_knowingly_pays_again",
+            _USED + "test_an_issuer_that_says_why_ends_the_turn_with_its_words",
+        ),
+    ),
+    Row(
+        "mentionable:policy:rest",
+        "PolicyPart is told over REST and e-mail as well.",
+        "3.6",
+        divergence=Divergence(
+            "R23",
+            "A2A is the wire of Mentionable here: neither its REST transport nor e-mail is served.",
+        ),
+    ),
+    Row(
+        "mentionable:tools:events",
+        "Tool events are data parts with a stable id, read and written.",
+        "3.6, M52, M53",
+        (
+            _TOOLS + "test_the_tools_of_an_agent_are_shown_to_who_wants_them",
+            _TOOLS + "test_a_call_and_a_result_with_different_ids_are_two_calls",
+            _TOOLS + "test_a_call_without_result_or_error_is_in_flight",
+            _TOOLS + "test_a_stream_tells_each_as_it_comes",
         ),
     ),
 )

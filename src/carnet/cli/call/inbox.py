@@ -104,9 +104,11 @@ def show(invocation: Invocation, name: str, token: str | None) -> None:
     The beginning of its ID is enough if only one begins so.
     """
     from carnet.cli.invocation import visible
+    from carnet.runtime.system import SystemClock
 
     page = wait(_show(invocation, name, token))
-    invocation.result(page, lambda: invocation.spell(visible(_text(page, token))))
+    now = SystemClock().wall_us()
+    invocation.result(page, lambda: invocation.spell(visible(_text(page, token, now))))
 
 
 async def _show(invocation: Invocation, name: str, token: str | None) -> dict[str, Any]:
@@ -116,11 +118,19 @@ async def _show(invocation: Invocation, name: str, token: str | None) -> dict[st
         return await _find(ask, name)
 
 
-def _text(page: dict[str, Any], token: str | None) -> str:
+def _text(page: dict[str, Any], token: str | None, now: int) -> str:
     from carnet.cli.call.answers import approvals, denial, without
+    from carnet.cli.times import until
 
     shown = page | ({"other_amount": _amount(page)} if page.get("other_amount") else {})
-    lines = [f"{name.replace('_', ' ')}: {_word(value)}" for name, value in shown.items() if value]
+    if page["status"] == "open" and page.get("expires"):
+        shown["expires"] = until(page["expires"], now)
+    labels = {"url": page.get("action_label") or "url"}
+    lines = [
+        f"{labels.get(name, name.replace('_', ' '))}: {_word(value)}"
+        for name, value in shown.items()
+        if value and name != "action_label"
+    ]
     if page["status"] == "open":
         lines += ["", *approvals(page, token), denial(page, token), *without(page, token)]
     return "\n".join(lines)

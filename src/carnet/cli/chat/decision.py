@@ -14,12 +14,15 @@ from carnet.cli.chat.prompt import Prompt
 from carnet.cli.chat.screen import Screen, short
 from carnet.cli.invocation import in_line, to_json
 from carnet.cli.times import short as short_time
+from carnet.cli.times import until
+from carnet.runtime.system import SystemClock
 
 PAYMENT: Final = "payment"
 INPUT: Final = "input"
 APPROVED: Final = "accepted"
 DENIED: Final = "rejected"
 LATER: Final = "l"
+DONE: Final = "done"  # of somebody who was sent to a page (R43)
 
 Decision = dict[str, Any]
 
@@ -34,7 +37,7 @@ class QuestionForm:
 
     def ask(self, question: dict[str, Any]) -> Decision | None:
         """Her answer; None if she leaves it for later."""
-        for line in question_lines(question):
+        for line in question_lines(question, SystemClock().wall_us()):
             self._screen.note(line)
         while True:
             try:
@@ -57,7 +60,7 @@ class QuestionForm:
         return self._approval(question, word)
 
     def _approval(self, question: dict[str, Any], word: str) -> Decision | None:
-        if word in {"a", "approve"}:
+        if word in {"a", "approve"} or (word == DONE and question.get("url")):
             return {"outcome": APPROVED}
         if word in {"e", "edit"} and question.get("arguments"):
             return self._edited(question)
@@ -110,9 +113,14 @@ def _wants_value(question: dict[str, Any]) -> bool:
     return bool(question.get("options") or question.get("schema") or question["kind"] == INPUT)
 
 
-def question_lines(question: dict[str, Any]) -> Iterator[str]:
-    """A question for people: all of what is asked for, since nobody approves what is not shown."""
+def question_lines(question: dict[str, Any], now: int | None = None) -> Iterator[str]:
+    """A question for people: all of what is asked for, since nobody approves what is not shown.
+
+    With `now`, in microseconds, it says how long is left.
+    """
     asked_by = in_line(str(question.get("asked_by") or ""))
+    if question.get("title"):
+        yield f"? {in_line(question['title'])}"
     yield f"? {asked_by} asks ({in_line(question['kind'])}): {in_line(question['message'])}"
     other = question.get("other_amount")
     if question.get("amount"):
@@ -125,10 +133,18 @@ def question_lines(question: dict[str, Any]) -> Iterator[str]:
         yield f"  {number}  {short(option)}"
     if question.get("schema") and not question.get("options"):
         yield f"  as JSON, such as {short(to_json(example(question['schema'])))}"
+    yield from _way(question, now)
+
+
+def _way(question: dict[str, Any], now: int | None) -> Iterator[str]:
+    """Where it is given, and until when."""
     if question.get("url"):
-        yield f"  at: {in_line(question['url'])}"
+        yield f"  {in_line(question.get('action_label') or 'at')}: {in_line(question['url'])}"
+    if question.get("note"):
+        yield f"  {in_line(question['note'])}"
     if question.get("expires"):
-        yield f"  until: {short_time(question['expires'])}"
+        ends = question["expires"]
+        yield f"  until: {short_time(ends) if now is None else until(ends, now)}"
 
 
 def _choices(question: dict[str, Any]) -> str:
@@ -137,7 +153,8 @@ def _choices(question: dict[str, Any]) -> str:
     elif _wants_value(question):
         words = ["a value"]
     else:
-        words = ["[a]pprove"]
+        words = [f"'{DONE}' when you have been there"] if question.get("url") else []
+        words.append("[a]pprove")
     words.append("[d]eny")
     if not _wants_value(question):
         words += ["[e]dit"] if question.get("arguments") else []

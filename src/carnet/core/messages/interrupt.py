@@ -14,6 +14,11 @@ from msgspec import Struct
 
 PAYMENT: Final = "payment"
 WITHOUT: Final = "without"  # the value of an answer that lets the others go on without the asker
+POLICY: Final = "policy"  # the member that keeps what a policy part says beside
+WITHHELD: Final = "withheld"  # in that: the link that is not shown
+LINK_WITHHELD: Final = (
+    "The link that came with it does not lead to the host of its agent, and is not shown."
+)
 KINDS = (
     "approval",
     PAYMENT,
@@ -69,6 +74,12 @@ class Interrupt(Struct, frozen=True, kw_only=True):
         return {name: str(more[name]) for name in ("amount", "currency") if name in more}
 
     @property
+    def policy(self) -> dict[str, Any]:
+        """What a policy part says beside, that it came by; empty where it came by none."""
+        kept = (self.more or {}).get(POLICY)
+        return kept if isinstance(kept, dict) else {}
+
+    @property
     def is_known(self) -> bool:
         """Whether we know what the kind asks for."""
         return self.kind in KINDS
@@ -109,6 +120,15 @@ def _is_short_json(value: dict[str, Any] | tuple[str, ...]) -> bool:
     except (TypeError, ValueError, RecursionError):
         return False
     return len(data) <= MOST_DATA_BYTES and b"\\u0000" not in data
+
+
+def policy_words(asked: Interrupt) -> dict[str, Any]:
+    """What people are shown of a policy part beside its message; nothing where there is none."""
+    kept = asked.policy
+    named = {"policy": "kind", "code": "code", "title": "title", "action_label": "action_label"}
+    named |= {"translations": "message_translations", "challenges": "auth_challenges"}
+    shown = {name: kept[member] for name, member in named.items() if kept.get(member)}
+    return shown | ({"note": LINK_WITHHELD} if WITHHELD in kept else {})
 
 
 def hash_state(state: str) -> bytes:

@@ -128,6 +128,16 @@ class Askers:
             raise TaskNotFound
         return found
 
+    async def waiting_for(self, state_hash: bytes, agent: str, asker: Asker) -> list[StoredTask]:
+        """Their tasks of this agent that wait for the answer which has this state."""
+        try:
+            name = self._published.target(agent).name
+        except CarnetError:  # no such agent, so no such task of it
+            return []
+        actor = None if asker.caller is None else asker.caller.actor.name
+        found = await self._records.of_state(state_hash, name, actor)
+        return [task for task in found if await self._is_theirs(task, asker)]
+
     async def _is_theirs(self, task: StoredTask, asker: Asker) -> bool:
         if asker.caller is not None:
             standing = asker.caller.standing

@@ -4,9 +4,11 @@ Law 1. The task is the caller's own, of this agent, and waits; else nothing is t
 Law 2. The call is made again as it was recorded, with the answer beside it: every guard judges it
        anew, and an answer is used once. The record says which call it is: who has told its chain in
        headers does not have to tell it again.
-Law 3. Who repeats an answer that was used is told what came of it, where its dialect knows answers
+Law 3. Who resolves by a state need not name the task. A state that is unknown, used, or of somebody
+       else's task is refused in the same bytes: who has it by chance learns nothing.
+Law 4. Who repeats an answer that was used is told what came of it, where its dialect knows answers
        by the names of what they answer.
-Law 4. What was asked stays within its bounds: it does not go on from a place below the one where it
+Law 5. What was asked stays within its bounds: it does not go on from a place below the one where it
        began, and an answer can lower what it may spend, never raise it.
 """
 
@@ -17,9 +19,15 @@ from msgspec.structs import replace
 from carnet.core.call import Claim
 from carnet.core.chain.carnet import Mark
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.interrupt import InterruptRecord, StatedResolution
+from carnet.core.messages.interrupt import InterruptRecord, StatedResolution, hash_state
 from carnet.core.people.delegation import narrower
-from carnet.errors import ChainMismatch, Internal, InvalidRequest, OperationUnsupported
+from carnet.errors import (
+    ChainMismatch,
+    Internal,
+    InvalidRequest,
+    OperationUnsupported,
+    PolicyStateInvalid,
+)
 from carnet.gateway.own_tasks.asker import Asker, Askers
 from carnet.ports.calls.tasks import StoredTask, Tasks
 from carnet.ports.calls.turns import Turns
@@ -67,13 +75,13 @@ class Continuations:
 
     async def claim(self, claim: Claim, asker: Asker, arrival: Arrival) -> Claim:
         """The call of the task, with what the message answers."""
-        task = await self._askers.find(claim.continues or "", claim.agent, asker)
+        task = await self._found(claim, asker)
         _check_context(claim, task)
         _check_chain(claim, task.turn)
         kept = tuple(await self._turns.interrupts(task.turn))
         resolution = None
         if not self._dialect.is_answered(claim, kept):
-            resolution = self._dialect.answer_of(claim, _open(task.turn, kept))
+            resolution = self._dialect.answer_of(claim, _open(task.turn, kept, claim))
         again = self._dialect.reread(await self._tasks.request(task.turn), arrival)
         if again.ask.context != task.context:
             raise Internal("what was recorded of a task is of another context")
@@ -98,12 +106,28 @@ class Continuations:
             budget=narrower(again.budget, claim.budget),
         )
 
+    async def _found(self, claim: Claim, asker: Asker) -> StoredTask:
+        """The task that a message goes on with: by its id, or by the state of what it answers."""
+        if claim.continues is not None or claim.resumes is None:
+            return await self._askers.find(claim.continues or "", claim.agent, asker)
+        found = await self._askers.waiting_for(
+            hash_state(claim.resumes.reveal()), claim.agent, asker
+        )
+        if len(found) != 1:  # none of theirs, or who has asked uses one state for several
+            raise PolicyStateInvalid
+        return found[0]
 
-def _open(turn: Turn, kept: tuple[InterruptRecord, ...]) -> tuple[InterruptRecord, ...]:
-    """What a turn waits for still."""
-    if turn.state != "waiting":
+
+def _open(
+    turn: Turn, kept: tuple[InterruptRecord, ...], claim: Claim
+) -> tuple[InterruptRecord, ...]:
+    """What a turn waits for still, and a message answers."""
+    is_waiting = turn.state == "waiting"
+    asked = tuple([one for one in kept if one.status == "open"]) if is_waiting else ()
+    if not asked and claim.resumes is not None:
+        raise PolicyStateInvalid
+    if not is_waiting:
         raise OperationUnsupported(reason=_REASONS[turn.state])
-    asked = tuple([one for one in kept if one.status == "open"])
     if not asked:
         raise OperationUnsupported(reason="what it asked for was answered, or is over")
     return asked

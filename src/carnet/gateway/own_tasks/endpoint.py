@@ -2,7 +2,8 @@
 
 Law 1. A call is judged and answered as every call is; it may go on with a task, or be accepted.
 Law 2. A question is answered to those who are known, about what is theirs.
-Law 3. Whatever is refused names the request by which its caller tells answers apart.
+Law 3. Whatever is refused names the request by which its caller tells answers apart, and may be
+       told by the extensions that were activated.
 """
 
 import logging
@@ -20,6 +21,7 @@ from carnet.gateway.own_tasks.bearer import NO_OTHERS, Bearers
 from carnet.gateway.own_tasks.questions import OwnTasks
 from carnet.http.exchange import Exchange, read_authorization
 from carnet.wire import travel
+from carnet.wire.dialects.a2a.extensions import wanted
 from carnet.wire.dialects.a2a.extensions.envoys import is_presented
 from carnet.wire.dialects.dialect import Arrival, Question, Way
 
@@ -45,7 +47,7 @@ class TaskEndpoint(DialectEndpoint):
         try:
             asked = await self._received(arrival, exchange)
             if isinstance(asked, Claim):
-                if asked.continues is not None:
+                if asked.continues is not None or asked.resumes is not None:
                     asked = await own_tasks.continued(exchange, asked, arrival)
                 elif not asked.agent:
                     asked = await own_tasks.routed(exchange, asked, arrival)
@@ -58,6 +60,7 @@ class TaskEndpoint(DialectEndpoint):
             refusal = await self._refusal(arrival, error)
             refusal.request_id = arrival.request_id
             refusal.in_stream = arrival.in_stream
+            refusal.wanted = wanted(arrival.headers)
             raise refusal from None
 
     async def _received(self, arrival: Arrival, exchange: Exchange) -> Claim | Question:

@@ -48,6 +48,12 @@ class Inbox(Protocol):
     async def find(self, name: str, *, owner: str | None) -> InboxEntry | None:
         """One of them by the public id of its interrupt, with what is kept of the call."""
 
+    async def of_state(self, state: bytes) -> Sequence[InboxEntry]:
+        """Open ones by the hash of their secret, the newest of them, with their calls.
+
+        There is more than one only where who asks uses a state more than once.
+        """
+
 
 class Rule(Struct, frozen=True, kw_only=True):
     """An answer that was given for the future."""

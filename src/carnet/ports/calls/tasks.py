@@ -16,6 +16,7 @@ from carnet.core.chain.turn import Turn, TurnState
 from carnet.core.people.identity import Secret
 
 MOST_CALLBACKS: Final = 16  # of one task
+MOST_OF_STATE: Final = 16  # tasks that wait for an answer with one state, which are looked at
 
 TaskState = Literal["pending", "running", "done", "failed"]
 
@@ -123,6 +124,13 @@ class Tasks(Protocol):
 
     async def of_turn(self, turn: int) -> StoredTask | None:
         """The task of a turn."""
+
+    async def of_state(self, state: bytes, agent: str, actor: str | None) -> Sequence[StoredTask]:
+        """Tasks of an agent that wait for the answer which has this state; of one caller, or all.
+
+        There is more than one only where who asks uses a state more than once. The newest of them
+        are given, `MOST_OF_STATE` at the most.
+        """
 
     async def request(self, turn: Turn) -> bytes:
         """What was asked of a turn, as it is recorded; empty if it is kept no more."""

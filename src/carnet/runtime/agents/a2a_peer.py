@@ -137,7 +137,7 @@ class A2aPeer:
     async def abandon(self, asked: Sequence[Interrupt]) -> None:
         """Ask for the ends of the tasks that wait for these: nobody will answer them."""
         places = [place for each in asked if (place := a2a.place_of(each)) is not None]
-        tasks = dict.fromkeys([place.task for place in places])
+        tasks = dict.fromkeys([place.task for place in places if place.task])
         if not tasks:
             return
         try:

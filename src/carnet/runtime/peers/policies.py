@@ -45,6 +45,10 @@ _UNUSED: Final = _UNPAID | {
     *(HeadersTooLarge.code, MalformedCallerContext.code),  # it is too long for the way
 }
 NOT_PAID: Final = "Not paid: what we may owe there does not cover it."
+NOT_TAKEN: Final = (
+    "Your answer was sent and is not taken there, perhaps because it was used before: look whether "
+    "it was acted on before you agree again."
+)
 
 
 class HeldAnswer:
@@ -98,7 +102,7 @@ async def run_on(call: Call, sink: Sink, send: Send) -> Ending:
         if not waited_for:
             if not is_last:
                 await held.show()
-            return _explained(end, unpaid)
+            return explained(end, NOT_PAID, unpaid) if unpaid else end
         answer, *others = waited_for
         unused.remove(answer)
         stated = StatedResolution(answer.interrupt.state, answer.resolution)
@@ -117,15 +121,15 @@ def _words(refused: PeerRefused) -> set[Fact]:
     return {refused.facts.get("peer_code", ""), refused.facts.get("peer_reason", "")}
 
 
-def _explained(end: Ending, unpaid: set[str]) -> Ending:
-    """An end that says of payments which are asked for again why they were not made."""
-    if not unpaid or not isinstance(end, Waiting):
+def explained(end: Ending, words: str, states: set[str] | None = None) -> Ending:
+    """An end that says of what is asked for again why it is; `states` are those it is true of."""
+    if not isinstance(end, Waiting):
         return end
     return Waiting(
         tuple(
             [
-                replace(asked, message=f"{NOT_PAID} {asked.message}"[: policy.MOST_WORDS])
-                if asked.state in unpaid
+                replace(asked, message=f"{words} {asked.message}"[: policy.MOST_WORDS])
+                if states is None or asked.state in states
                 else asked
                 for asked in end.interrupts
             ]

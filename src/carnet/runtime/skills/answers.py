@@ -47,7 +47,7 @@ def _check_kind(asked: Interrupt, value: object) -> None:
     """Refuse a value where none is asked for, and arguments that are none."""
     if value is None or asked.options or asked.schema is not None:
         return
-    if asked.kind == PAYMENT:
+    if asked.kind == PAYMENT and (asked.amount is not None or not isinstance(value, dict)):
         raise InvalidRequest("value", "is not asked for: a payment is agreed to as it stands")
     if "arguments" in (asked.more or {}) and not isinstance(value, dict):
         raise InvalidRequest("value", "must be the arguments, as an object")

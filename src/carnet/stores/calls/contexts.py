@@ -7,7 +7,7 @@ Law 2. What one page looks at is bounded, however many tasks its sender has and 
 
 from typing import Final
 
-from carnet.ports.calls.tasks import ChangedTasks, FoundTasks, StoredTask
+from carnet.ports.calls.tasks import MOST_OF_STATE, ChangedTasks, FoundTasks, StoredTask, TaskState
 from carnet.stores.calls.journal import pieces
 from carnet.stores.database import Database, Row, Value, marks
 from carnet.stores.turn.row import ACCEPTED, TURN_COLUMNS, TURN_WIDTH, asked_in, read_turn
@@ -23,6 +23,17 @@ SELECT_TASK: Final = (
     " FROM task k JOIN turn t ON t.n = k.turn JOIN run r ON r.n = t.run {also}WHERE "
 )
 SHOW_TASK: Final = SELECT_TASK.format(more="NULL", also="")
+STATES: Final[dict[TaskState, str]] = {  # as `StoredTask.state` reads them
+    "pending": "t.state || '' = 'queued'",
+    "running": "t.state NOT IN ('queued', 'done', 'failed')",
+    "done": "t.state || '' = 'done'",
+    "failed": "t.state || '' = 'failed'",
+}
+_OF_STATE: Final = (
+    f"{SHOW_TASK}k.turn IN (SELECT i.turn FROM interrupt i WHERE i.state_hash = ?"
+    " AND i.status = 'open') AND k.context IS NOT NULL AND t.agent = ?{}"
+    " ORDER BY k.turn DESC LIMIT ?"
+)
 _ASKED: Final = f"j.turn = ? AND j.kind = '{ACCEPTED}'"  # the condition on a row `j`
 _ASKED_SIZE: Final = f"SELECT LENGTH(j.data) FROM journal j WHERE {_ASKED} ORDER BY j.n LIMIT 1"
 _DATA: Final = 5  # the place of `data` in a row of the journal
@@ -36,6 +47,16 @@ _COUNT: Final = (
     "SELECT COUNT(*) FROM ({}) AS l WHERE"
     " (SELECT 1 FROM task k JOIN turn t ON t.n = k.turn WHERE k.turn = l.turn AND {}) = 1"
 )
+
+
+async def tasks_of_state(
+    database: Database, state_hash: bytes, agent: str, actor: str | None
+) -> list[StoredTask]:
+    """Those of an agent that wait for the answer with this state; of one caller, or of all."""
+    who: list[Value] = [] if actor is None else [actor]
+    query = _OF_STATE.format("" if actor is None else " AND t.actor = ?")
+    rows = await database.fetch(query, [state_hash, agent, *who, MOST_OF_STATE])
+    return [read_task(row) for row in rows]
 
 
 async def changed_tasks(database: Database, asked: ChangedTasks) -> FoundTasks:

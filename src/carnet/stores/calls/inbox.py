@@ -29,6 +29,7 @@ _NEWEST: Final = "i.n"
 _NEWEST_OPEN: Final = "i.n + 0"
 _BEFORE: Final = "i.n < ? AND "
 _NAMED: Final = "i.id = ? AND "
+_STATED: Final = f"i.state_hash = ? AND {_OPEN}"
 _DIGEST, _KEY = place("digest"), place("key")
 
 
@@ -59,6 +60,14 @@ class StoredInbox:
         if not rows:
             return None
         return await beside(len(rows[0][-1] or b""), partial(self._read, rows[0], is_opened=True))
+
+    async def of_state(self, state: bytes) -> builtins.list[InboxEntry]:
+        """Open ones by the hash of their secret, the newest of them, with their calls."""
+        rows = await self._rows(_STATED, [state], None, AT_A_TIME)
+        return [
+            await beside(len(row[-1] or b""), partial(self._read, row, is_opened=True))
+            for row in rows
+        ]
 
     async def _rows(
         self, where: str, args: builtins.list[Value], owner: str | None, limit: int

@@ -35,7 +35,7 @@ from carnet.ports.calls.tasks import (
 )
 from carnet.ports.calls.turns import Fenced, TurnFinish
 from carnet.stores.calls import contexts
-from carnet.stores.calls.contexts import SELECT_TASK, SHOW_TASK, read_task
+from carnet.stores.calls.contexts import SELECT_TASK, SHOW_TASK, STATES, read_task
 from carnet.stores.calls.elsewhere import waiting_elsewhere
 from carnet.stores.calls.fairness import fairly
 from carnet.stores.calls.turns import RunWatches, SearchRows
@@ -107,12 +107,6 @@ _FORGET_CALLBACKS = (
 _N, _RUN, _KEY, _AGENT = place("n"), place("run"), place("key"), place("agent")
 _QUOTA, _RESERVE = place("purse"), place("reserve")
 _STATE, _WORKER, _FENCE = place("state"), place("worker"), place("fence")
-_STATES: Final[dict[TaskState, str]] = {  # as `StoredTask.state` reads them
-    "pending": "t.state || '' = 'queued'",
-    "running": "t.state NOT IN ('queued', 'done', 'failed')",
-    "done": "t.state || '' = 'done'",
-    "failed": "t.state || '' = 'failed'",
-}
 
 
 class StoredTasks:
@@ -135,8 +129,7 @@ class StoredTasks:
         self._watches = watches
         self._doubtful: set[tuple[int, int]] = set()  # turns and fences that are perhaps ours
         self._lock = _LOCK + database.row_lock
-        ours = "(SELECT CAST(? AS TEXT) AS worker) t"
-        alive = f"NOT (SELECT {database.abandoned} FROM {ours})"
+        alive = f"NOT (SELECT {database.abandoned} FROM (SELECT CAST(? AS TEXT) AS worker) t)"
         self._lease = _LEASE.format(alive=alive if database.is_shared else "1 = 1")
         self._alive_args = (worker,) if database.is_shared else ()
 
@@ -147,6 +140,10 @@ class StoredTasks:
     async def of_turn(self, turn: int) -> StoredTask | None:
         """The task of a turn."""
         return _only(await self._database.fetch(_OF_TURN, (turn,)))
+
+    async def of_state(self, state: bytes, agent: str, actor: str | None) -> Sequence[StoredTask]:
+        """Tasks of an agent that wait for the answer with this state; of one caller, or all."""
+        return await contexts.tasks_of_state(self._database, state, agent, actor)
 
     async def request(self, turn: Turn) -> bytes:
         """What was asked of a turn, as it is recorded; empty if it is kept no more."""
@@ -320,7 +317,7 @@ class StoredTasks:
         """
         named = {" AND t.actor = ?": reader, " AND t.agent || '' = ?": agent}
         args = {condition: value for condition, value in named.items() if value is not None}
-        like = [*args] if state is None else [*args, f" AND {_STATES[state]}"]
+        like = [*args] if state is None else [*args, f" AND {STATES[state]}"]
         size = limit if agent is None and state is None else SLICE
         found: list[StoredTask] = []
         for _ in range(MOST_SLICES):

@@ -208,6 +208,7 @@ def over_of(interrupts: Sequence[Interrupt]) -> CarnetError | None:
         if asked.kind in _OVER:
             error = _OVER[asked.kind](by=BY_PEER)
             error.words = error.detail = asked.message
+            error.facts["said"] = asked.message
             return error
     return None
 

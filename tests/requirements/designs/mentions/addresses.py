@@ -12,6 +12,7 @@ _MET = "tests/interop/mentions/test_strangers.py::"
 _STORE = "tests/stores/trust/test_strangers.py::"
 _RELAY = "tests/interop/mentions/test_relay.py::"
 _PARTS = "tests/interop/mentions/test_parts.py::"
+_TOOLS = "tests/interop/policy_parts/test_tool_events.py::"
 
 ROWS = (
     Row(
@@ -187,10 +188,10 @@ ROWS = (
         "Tool calls travel as data with the id of the call: another id is another call, and one "
         "without result and error is in flight.",
         "M52, M53",
-        (_PARTS + "test_tool_events_of_a_message_pass_as_the_data_that_they_are",),
-        Divergence(
-            "R19",
-            "The extension is neither advertised nor written; what comes of it passes unchanged.",
+        (
+            _PARTS + "test_tool_events_of_a_message_pass_as_the_data_that_they_are",
+            _TOOLS + "test_a_call_and_a_result_with_different_ids_are_two_calls",
+            _TOOLS + "test_a_call_without_result_or_error_is_in_flight",
         ),
     ),
     Row(

@@ -8,6 +8,7 @@ import pytest
 from carnet import errors
 from carnet.errors import CarnetError
 from carnet.wire.dialects.a2a import DIALECT, HTTP_DIALECT
+from carnet.wire.dialects.a2a.extensions.questions.policy_part import POLICY_URI, failure_part
 from carnet.wire.dialects.a2a.refusals import DOMAIN, INFO, REFUSALS, form_of
 from carnet.wire.grammar import json
 from tests.wire.dialects.openai.test_refusals import LEAVES, made
@@ -92,3 +93,13 @@ def test_who_has_to_wait_is_told_how_long() -> None:
 def test_a_refusal_of_another_word_is_told_in_that() -> None:
     (detail,) = http(made(errors.PaymentWanted))[1]["details"]
     assert detail["metadata"]["code"] == "payment_required"
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_who_activated_policy_parts_is_told_a_refusal_by_one(leaf: type[CarnetError]) -> None:
+    error = made(leaf)
+    error.wanted = (POLICY_URI,)
+    part = failure_part(error)
+    expected = [] if part is None else [{"@type": POLICY_URI, **part}]
+    assert rpc(error)[1]["error"]["data"][1:] == expected
+    assert http(error)[1]["details"][1:] == expected

@@ -10,6 +10,7 @@ from carnet.core.people.proof import Spending
 from carnet.errors import InvalidRequest, MalformedCallerContext
 from carnet.wire.dialects.a2a import DIALECT
 from carnet.wire.dialects.a2a.extensions.own import CHAIN_URI
+from carnet.wire.dialects.a2a.extensions.questions.policy_part import POLICY_URI
 from carnet.wire.dialects.a2a.extensions.skill import SKILL_URI
 from carnet.wire.dialects.a2a.extensions.trace_context import TRACE_URI
 from carnet.wire.dialects.a2a.request import MOST_HISTORY, USUAL_PAGE, write_page
@@ -187,3 +188,10 @@ def test_who_was_away_says_which_frame_it_has_seen() -> None:
 def test_a_question_that_names_nothing_is_refused(operation: str, params: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):
         rpc(operation, params)
+
+
+def test_who_speaks_mentionable_is_told_policy_parts() -> None:
+    spoken = {"mentionable": {"agent_chain": {"hop": 1, "max_hops": 4}}}
+    assert form_in(send(spoken))["extensions"] == (POLICY_URI,)
+    assert form_in(sending(metadata=spoken))["extensions"] == (POLICY_URI,)
+    assert "extensions" not in form_in(send())

@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet.core.messages.interrupt import Interrupt, InterruptRecord
-from carnet.errors import InvalidRequest
+from carnet.errors import InvalidRequest, PolicyStateInvalid
 from carnet.wire.dialects.a2a import DIALECT
 from carnet.wire.dialects.a2a.extensions.interrupt import INTERRUPT_URI
 from carnet.wire.dialects.a2a.extensions.questions.beeai import BEEAI_URI
 from carnet.wire.dialects.a2a.extensions.questions.kagent import KAGENT_URI
 from carnet.wire.dialects.a2a.extensions.questions.x402 import PAYLOAD, STATUS
-from carnet.wire.dialects.a2a.resolution import NO, YES, answer_of
+from carnet.wire.dialects.a2a.resolution import MOST_BYTES, NO, YES, answer_of
 from tests.wire.dialects.a2a.scene import send
 
 
@@ -104,3 +104,18 @@ def test_what_does_not_say_which_of_several_is_refused(metadata: dict[str, objec
     with pytest.raises(InvalidRequest) as refused:
         answer_of(send(metadata, parts=[{"text": "approve"}]), [APPROVAL, PAYMENT])
     assert "s3cret" not in str(refused.value)
+
+
+def test_a_resolution_by_its_state_answers_what_has_it_and_nothing_else() -> None:
+    resolution = {"in_reply_to_state": "s-int_2", "outcome": "paid", "proof": "x"}
+    metadata = {"mentionable": {"policy_resolution": resolution}}
+    stated = answer_of(send(metadata), [APPROVAL, PAYMENT])
+    assert (stated.state, stated.resolution.outcome) == ("s-int_2", "accepted")
+    assert stated.resolution.value == {"proof": "x"}
+    with pytest.raises(PolicyStateInvalid):
+        answer_of(send(metadata), [APPROVAL])
+
+
+def test_a_value_in_words_is_bounded() -> None:
+    with pytest.raises(InvalidRequest, match="at most"):
+        words("x" * MOST_BYTES, INPUT)

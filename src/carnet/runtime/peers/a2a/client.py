@@ -31,14 +31,15 @@ from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.signing import Signing
 from carnet.wire.dialects.a2a import client as a2a
 from carnet.wire.dialects.a2a.card import A2aCard
-from carnet.wire.dialects.a2a.extensions import EXTENSIONS
+from carnet.wire.dialects.a2a.extensions import EXTENSIONS, canonical
 from carnet.wire.dialects.a2a.extensions.envoys import ENVOYS_URI
 from carnet.wire.dialects.a2a.extensions.identity import URI as IDENTITY_URI
+from carnet.wire.dialects.a2a.extensions.questions.policy_part import POLICY_URI
 
 LOOK_SECONDS: Final = 30.0  # for a question about a task
 
 OWN: Final = frozenset(uri for row in EXTENSIONS if row.is_own for uri in row.uris)
-KNOWN: Final = frozenset(uri for row in EXTENSIONS for uri in row.uris)
+KNOWN: Final = frozenset(uri for row in EXTENSIONS for uri in (*row.uris, *row.aliases))
 
 _OK: Final = range(200, 300)
 _BEARER: Final = frozenset({"bearer"})
@@ -73,7 +74,7 @@ class Reached(Struct, frozen=True, kw_only=True):
     @property
     def advertised(self) -> frozenset[str]:
         """The URIs of the extensions that it knows."""
-        return frozenset(each.uri for each in self.card.extensions)
+        return frozenset(canonical(each.uri) for each in self.card.extensions)
 
     @property
     def wants_signature(self) -> bool:
@@ -176,6 +177,17 @@ class A2aClient:
         entry = "" if elsewhere is None else f"{elsewhere[1]}:{elsewhere[2]}"
         reason = "its card leads to another host than its own"
         raise EgressRefused(f'{reason}; [egress] allow = ["{entry}"] would let it')
+
+    def reading(self, reached: Reached) -> a2a.PolicyReading:
+        """What is known of the agent when its policy parts are read: its own host, above all."""
+        endpoint = self.endpoint
+        _, host, port = origin_of(endpoint.site.url) or ("", "", 0)
+        hosts = {host, f"{host}:{port}", endpoint.peer or host} - {""}
+        return a2a.PolicyReading(
+            is_advertised=POLICY_URI in reached.advertised,
+            hosts=frozenset(hosts),
+            issuer=endpoint.peer or host,
+        )
 
     def outbound(
         self,

@@ -2,16 +2,20 @@
 
 Law 1. All of it is about one task in one context, or the other side does not tell the truth.
 Law 2. What is new of the answer is told as it comes, each piece once (`AnswerEvents`).
-Law 3. A long piece is compared beside the loop (A73).
+Law 3. A policy part is no result, wherever it stands: whoever sends one has not succeeded.
+Law 4. A long piece is compared beside the loop (A73).
 """
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from carnet.core.messages.events import DataPart, Event, File, Part, Usage, Waiting
+from carnet.core.messages.interrupt import Interrupt
 from carnet.core.messages.output import Sink
-from carnet.errors import ProviderError
+from carnet.errors import CarnetError, ProviderError
 from carnet.runtime.peers.answer_reader import INLINE_BYTES
 from carnet.wire.dialects import policy
 from carnet.wire.dialects.a2a import client as a2a
@@ -21,9 +25,22 @@ from carnet.wire.dialects.a2a.extensions import read_answer
 class TaskProgress:
     """What is known of one call."""
 
-    def __init__(self, sink: Sink, *, currency: str, as_result: bool) -> None:
-        """Give the answer to `sink`; with `as_result` that of a skill that was asked for."""
+    def __init__(
+        self,
+        sink: Sink,
+        *,
+        currency: str,
+        as_result: bool,
+        reading: a2a.PolicyReading = a2a.NOBODY,
+    ) -> None:
+        """Give the answer to `sink`; with `as_result` that of a skill that was asked for.
+
+        `reading` says what is known of the agent when its policy parts are read.
+        """
         self._sink = sink
+        self._reading = reading
+        self._policies: list[Any] = []  # parts that stood among what came of the task
+        self._refusal: tuple[Interrupt, ...] = ()  # what an error asks for that came in its place
         self._currency = currency
         self._answer = a2a.AnswerEvents(as_result=as_result)
         self._metadata: dict[str, Any] = {}  # that stands beside what was said last
@@ -43,7 +60,7 @@ class TaskProgress:
         """Whether nothing more comes by itself: it has ended, or waits."""
         status = self.status
         is_settled = status is not None and (status.is_over or status.is_waiting)
-        return self.message is not None or is_settled
+        return self.message is not None or is_settled or bool(self._refusal)
 
     @property
     def has_artifacts(self) -> bool:
@@ -60,17 +77,42 @@ class TaskProgress:
                 self._note(update.metadata)
             case a2a.RemoteTask():
                 self._check(update.id, update.context)
-                self.status = update.status
-                self._note(update.metadata)
-                parts = [part for each in update.artifacts for part in each.parts]
-                await self._tell(lambda: self._answer.task(update), parts)
+                await self._begin_status(update.status, update.metadata)
+                kept = tuple([self._without_policies(each) for each in update.artifacts])
+                whole = replace(update, artifacts=kept)
+                parts = [part for each in kept for part in each.parts]
+                await self._tell(lambda: self._answer.task(whole), parts)
             case a2a.StatusUpdate():
                 self._check(update.task, update.context)
-                self.status = update.status
-                self._note(update.metadata)
+                await self._begin_status(update.status, update.metadata)
             case a2a.ArtifactUpdate():
                 self._check(update.task, None)
-                await self._tell(lambda: self._answer.update(update), update.artifact.parts)
+                artifact = self._without_policies(update.artifact)
+                piece = replace(update, artifact=artifact)
+                await self._tell(lambda: self._answer.update(piece), artifact.parts)
+
+    async def _begin_status(self, status: a2a.RemoteStatus, metadata: dict[str, Any]) -> None:
+        """Take note of how the task goes, and tell of the tools that are told of beside it."""
+        self.status = status
+        self._note(metadata)
+        spoken = () if status.message is None else status.message.parts
+        if any(isinstance(part, DataPart) for part in spoken):
+            await self._tell(lambda: self._answer.tools(spoken), spoken)
+
+    def _without_policies(self, artifact: a2a.RemoteArtifact) -> a2a.RemoteArtifact:
+        """An artifact without what is no result: the policy parts, which are kept apart."""
+        if not any(isinstance(part, DataPart) for part in artifact.parts):
+            return artifact
+        kept: list[Part] = []
+        for part in artifact.parts:
+            found = a2a.policy_parts((part,), self._reading, has_succeeded=True)
+            if not found:
+                kept.append(part)
+            elif found[0] not in self._policies and len(self._policies) < policy.MOST_INTERRUPTS:
+                self._policies.append(found[0])
+        return (
+            artifact if len(kept) == len(artifact.parts) else replace(artifact, parts=tuple(kept))
+        )
 
     async def tell(self, message: a2a.RemoteMessage) -> None:
         """Tell a message that is the answer itself."""
@@ -84,10 +126,43 @@ class TaskProgress:
             self.context,
             currency=self._currency,
             metadata=self._metadata,
+            reading=self._reading,
         )
-        if (over := policy.over_of(asked)) is not None:
-            raise over
-        return Waiting(asked)
+        return _waiting(asked)
+
+    def is_asked_by(self, error: CarnetError) -> bool:
+        """Take note of what an error asks for by policy parts; whether it does."""
+        parts = [DataPart(each) for each in error.policies]
+        found = a2a.policy_parts(parts, self._reading)
+        self._refusal = a2a.read_policies(
+            found, {}, context=self.context, currency=self._currency, reading=self._reading
+        )
+        return bool(self._refusal)
+
+    def refusal(self) -> Waiting | None:
+        """What an error has asked for that came in place of an answer."""
+        return _waiting(self._refusal) if self._refusal else None
+
+    def policies(self) -> Waiting | None:
+        """What an answer that has ended asks for by policy parts, and is no success for that.
+
+        A Carnet has said beside what the task has failed with: of it counts what nobody can answer.
+        """
+        status = self.status
+        spoken = self.message or (None if status is None else status.message)
+        metadata = self._metadata if spoken is None else {**self._metadata, **spoken.metadata}
+        has_succeeded = self.message is not None or (
+            status is not None and status.state == "completed"
+        )
+        parts = list(self._policies)
+        if spoken is not None:
+            parts += a2a.policy_parts(spoken.parts, self._reading, has_succeeded=has_succeeded)
+        asked = a2a.read_policies(
+            parts, metadata, context=self.context, currency=self._currency, reading=self._reading
+        )
+        if asked and a2a.ERROR in metadata and policy.over_of(asked) is None:
+            return None
+        return _waiting(asked) if asked else None
 
     def _note(self, metadata: dict[str, Any]) -> None:
         """Keep what stands beside an answer: what it says to have used, and what it asks for."""
@@ -109,6 +184,13 @@ class TaskProgress:
         found = await asyncio.to_thread(lambda: list(events())) if _is_long(parts) else events()
         for event in found:
             await self._sink.write(event)
+
+
+def _waiting(asked: tuple[Interrupt, ...]) -> Waiting:
+    """The end that asks for these; raises what nobody can answer (R43)."""
+    if (over := policy.over_of(asked)) is not None:
+        raise over
+    return Waiting(asked)
 
 
 def _is_long(parts: Sequence[Part]) -> bool:

@@ -7,6 +7,11 @@ Law 2. Once it is known, nothing that goes wrong sends the message again. A stre
 Law 3. What it says is read by `TaskProgress`, and is all about that one task.
 Law 4. A task that was answered is looked at first: who still waits for the same has not had the
        answer; it is sent once, and what is refused is asked for again.
+Law 5. What was asked for by a policy part, and by no task that waits, is answered by the same call
+       again with what resolves it, under an id of its own. Its state is good once: whoever refuses
+       it has had it, or does not know it, and is called as the first time then. What it asks for
+       again, the person is asked again, and told that her answer was not taken.
+Law 6. A refusal that comes with policy parts is what they ask for, and is not tried again.
 """
 
 import asyncio
@@ -16,12 +21,13 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from carnet.core.messages.events import Done
+from carnet.core.messages.events import Done, Waiting
 from carnet.core.messages.interrupt import Answered, Interrupt
 from carnet.core.messages.output import Sink
 from carnet.core.people.identity import Secret
 from carnet.errors import (
     CarnetError,
+    Declined,
     PeerBusy,
     PeerRefused,
     ProviderError,
@@ -33,7 +39,7 @@ from carnet.ports.world.http_client import HttpAnswer, Outbound
 from carnet.runtime.peers.a2a.client import A2aClient, Reached, refuse
 from carnet.runtime.peers.a2a.progress import TaskProgress
 from carnet.runtime.peers.answer_reader import INLINE_BYTES, finish, is_stream
-from carnet.runtime.peers.policies import Ending
+from carnet.runtime.peers.policies import NOT_TAKEN, Ending, explained
 from carnet.runtime.peers.samvad_tasks import (
     FIRST_SECONDS,
     GIVE_UP_SECONDS,
@@ -42,6 +48,8 @@ from carnet.runtime.peers.samvad_tasks import (
     lost,
 )
 from carnet.wire.dialects.a2a import client as a2a
+from carnet.wire.dialects.a2a.extensions.questions.policy import resolution_metadata
+from carnet.wire.dialects.a2a.extensions.questions.policy_part import POLICY_URI
 from carnet.wire.dialects.refusal import BY_CALLEE, BY_PEER
 from carnet.wire.grammar.mentionable import NAMESPACE
 
@@ -104,7 +112,17 @@ class TaskRun:
         self._sleep = sleep
         self._streams = reached.card.streaming
         self._subscribes = reached.card.streaming
-        self.progress = TaskProgress(sink, currency=request.currency, as_result=request.as_result)
+        self._sink = sink
+        self.progress = self._begin()
+
+    def _begin(self) -> TaskProgress:
+        request = self._task_request
+        return TaskProgress(
+            self._sink,
+            currency=request.currency,
+            as_result=request.as_result,
+            reading=self._client.reading(self._reached),
+        )
 
     async def begin(self) -> Ending:
         """Send the message, and follow what comes of it."""
@@ -119,8 +137,11 @@ class TaskRun:
             if (place := a2a.place_of(answered.interrupt)) is not None
         }
         *_, (last, _) = answers.values()
+        if not last.task:
+            return await self._call_again(list(answers.values()))
         self.progress.task, self.progress.context = last.task, last.context
         await self._look_again()
+        is_refused = False  # an answer, by whoever waits
         while True:
             await self._follow()
             status = self.progress.status
@@ -129,14 +150,34 @@ class TaskRun:
             waiting = self.progress.waiting(status)
             found = [key for key in map(_key, waiting.interrupts) if key in answers]
             if not found:
-                return waiting
+                return explained(waiting, NOT_TAKEN) if is_refused else waiting
             try:
-                await self._send(self._answer(*answers.pop(found[0])))
+                await self._send(await self._answer(*answers.pop(found[0])))
             except PeerRefused:
+                is_refused = True
                 await self._look_again()
 
-    def _answer(self, place: a2a.TaskPlace, answered: Answered) -> dict[str, Any]:
+    async def _call_again(self, answers: list[tuple[a2a.TaskPlace, Answered]]) -> Ending:
+        """Make the call again with what resolves a policy part, the newest first; see Law 5."""
+        while answers:
+            place, answered = answers.pop()
+            self.progress = self._begin()
+            try:
+                await self._send(await self._answer(place, answered))
+            except PeerRefused:
+                continue
+            end = await self._to_end()
+            asked = {each.state for each in end.interrupts} if type(end) is Waiting else set()
+            answers = [each for each in answers if each[1].interrupt.state in asked]
+            if not answers:
+                return end
+        self.progress = self._begin()
+        return explained(await self.begin(), NOT_TAKEN)
+
+    async def _answer(self, place: a2a.TaskPlace, answered: Answered) -> dict[str, Any]:
         asked, answer = answered.interrupt, answered.resolution
+        if place.is_policy:
+            return await self._resolution(place, answered)
         metadata, uris = a2a.answer_metadata(asked, place, answer)
         sent = self._task_request.message
         if NAMESPACE in sent.get("metadata", {}):  # it is a call of the same chain
@@ -150,6 +191,21 @@ class TaskRun:
             metadata=metadata,
             extensions=uris,
         )
+
+    async def _resolution(self, place: a2a.TaskPlace, answered: Answered) -> dict[str, Any]:
+        """The first message again, with what resolves a policy part; a refusal sends none."""
+        asked, first = answered.interrupt, self._task_request.message
+        if not answered.resolution.accepted:
+            if place.task:
+                await give_up(self._client, self._reached, place.task)
+            raise Declined(kind=asked.kind if asked.is_known else "input")
+        name = f"{first['messageId']}/{asked.id}"
+        given: dict[str, Any] = {"messageId": name, "contextId": place.context}
+        given |= {"taskId": place.task or None}
+        metadata = resolution_metadata(first.get("metadata") or {}, asked, answered.resolution)
+        uris = dict.fromkeys((*first.get("extensions", ()), POLICY_URI))
+        given |= {"metadata": metadata, "extensions": list(uris)}
+        return {**first, **{name: value for name, value in given.items() if value}}
 
     # -------------------------------------------------------------- sending
 
@@ -176,12 +232,16 @@ class TaskRun:
             extensions=request.extensions,
         )
         self.progress.status = None
-        async with client.send(request.sign(outbound)) as answer:
-            if is_stream(answer, wanted=False):
-                await self._read_stream(answer)
-            else:
-                result = await client.result(reached, operation, answer)
-                await self.progress.take(a2a.read_update(result))
+        try:
+            async with client.send(request.sign(outbound)) as answer:
+                if is_stream(answer, wanted=False):
+                    await self._read_stream(answer)
+                else:
+                    result = await client.result(reached, operation, answer)
+                    await self.progress.take(a2a.read_update(result))
+        except CarnetError as error:
+            if not self.progress.is_asked_by(error):
+                raise
 
     async def _read_stream(self, answer: HttpAnswer) -> None:
         """Read updates until there is an end, something to answer, or no more of them.
@@ -218,8 +278,10 @@ class TaskRun:
 
     async def _to_end(self) -> Ending:
         await self._follow()
+        if (refusal := self.progress.refusal()) is not None:
+            return refusal
         if self.progress.message is not None:
-            return await self._say(self.progress.message)
+            return self.progress.policies() or await self._say(self.progress.message)
         status = self.progress.status
         if status is None:
             raise ProviderError("the task ended without an end")
@@ -290,7 +352,9 @@ class TaskRun:
         await self.progress.tell(spoken)
         return Done()
 
-    async def _ended(self, status: a2a.RemoteStatus) -> Done:
+    async def _ended(self, status: a2a.RemoteStatus) -> Ending:
+        if (asked := self.progress.policies()) is not None:
+            return asked
         match status.state:
             case "failed":
                 raise a2a.read_failure({} if status.message is None else status.message.metadata)

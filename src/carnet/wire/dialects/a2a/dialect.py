@@ -24,7 +24,7 @@ from carnet.wire.dialects.a2a import legacy
 from carnet.wire.dialects.a2a.answers.answer import artifacts_of
 from carnet.wire.dialects.a2a.answers.pages import tell
 from carnet.wire.dialects.a2a.answers.writer import MessageWriter
-from carnet.wire.dialects.a2a.extensions import HEADER, LEGACY_HEADER, activated, envoys
+from carnet.wire.dialects.a2a.extensions import activated_by, envoys
 from carnet.wire.dialects.a2a.form import CURRENT, FORMER, Binding, Form, Version
 from carnet.wire.dialects.a2a.refusals import http_body, http_status, rpc_body, rpc_status
 from carnet.wire.dialects.a2a.request import (
@@ -211,7 +211,7 @@ class A2A:
         if not isinstance(params, dict):
             raise InvalidRequest("params", "must be an object")
         version = _read_version(arrival)
-        form = Form(id=name, extensions=_activated(arrival.headers))
+        form = Form(id=name, extensions=activated_by(arrival.headers))
         if method in legacy.METHODS and version != CURRENT:
             method, params = legacy.newer(method, params)
             form = replace(form, version=FORMER)
@@ -232,9 +232,8 @@ class A2A:
             params = {**params, name: names["task"]}
         if "config" in names:
             params = {**params, "id": names["config"]}
-        form = Form(
-            binding="http", extensions=_activated(arrival.headers), media=_media(arrival.headers)
-        )
+        uris = activated_by(arrival.headers)
+        form = Form(binding="http", extensions=uris, media=_media(arrival.headers))
         return read_operation(way.name, params, arrival, form)
 
     def writer(self, call: Call, gateway: GatewayFacts, /) -> MessageWriter:
@@ -286,11 +285,6 @@ def _read_version(arrival: Arrival) -> str | None:
     if spoken not in _SPOKEN:
         raise UnsupportedProtocolVersion
     return spoken
-
-
-def _activated(headers: Headers) -> tuple[str, ...]:
-    """The extensions that a caller asks for, by the name of the field in either version."""
-    return activated([*headers.get_all(HEADER), *headers.get_all(LEGACY_HEADER)])
 
 
 def _media(headers: Headers) -> str:

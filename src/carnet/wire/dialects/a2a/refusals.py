@@ -4,7 +4,8 @@ Law 1. Every leaf of the error tree has one row. Where A2A has an error of its o
        what is told; else the caller is told that the request is wrong, refused, or our fault, and
        our own code stands beside it.
 Law 2. What we write is our sentence and our facts, never the raw detail.
-Law 3. Over JSON-RPC an error is an answer: its status is 200, unless the caller is not known, must
+Law 3. Who activated policy parts is told a refusal by one as well, where there is a kind for it.
+Law 4. Over JSON-RPC an error is an answer: its status is 200, unless the caller is not known, must
        wait, or the request never came to be one.
 """
 
@@ -14,6 +15,7 @@ from msgspec import Struct
 
 from carnet import errors
 from carnet.errors import CarnetError, Malformed, Ours, Refused, Upstream
+from carnet.wire.dialects.a2a.extensions.questions.policy_part import POLICY_URI, failure_part
 from carnet.wire.grammar import json
 
 DOMAIN: Final = "a2a-protocol.org"
@@ -110,14 +112,14 @@ def details_of(error: CarnetError, form: ErrorForm) -> list[dict[str, Any]]:
     own |= {name: value for name, value in more.items() if value}
     if error.retry_after is not None:
         own["retry_after"] = error.retry_after
-    return [
-        {
-            "@type": INFO,
-            "reason": form.reason or error.code.upper(),
-            "domain": form.domain,
-            "metadata": {name: str(value) for name, value in own.items()},
-        }
-    ]
+    info = {
+        "@type": INFO,
+        "reason": form.reason or error.code.upper(),
+        "domain": form.domain,
+        "metadata": {name: str(value) for name, value in own.items()},
+    }
+    part = failure_part(error) if POLICY_URI in error.wanted else None
+    return [info] if part is None else [info, {"@type": POLICY_URI, **part}]
 
 
 def rpc_error(error: CarnetError) -> dict[str, Any]:

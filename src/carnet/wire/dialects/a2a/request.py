@@ -1,6 +1,7 @@
 """The operations of A2A: from what a request says to a claim, or to a question about what exists.
 
-    SendMessage, SendStreamingMessage      a claim; one that names a task goes on with that
+    SendMessage, SendStreamingMessage      a claim; one that names a task goes on with that, and so
+                                           does one that resolves what a task waits for
     everything else                        a question
 
 Law 1. Both bindings and both versions come here as the same objects: those of A2A 1.0.
@@ -23,7 +24,9 @@ from carnet.core.call import Ask, CallbackWish, Claim
 from carnet.core.people.evidence import Carried
 from carnet.core.people.identity import Secret
 from carnet.errors import InvalidRequest
-from carnet.wire.dialects.a2a.extensions import read_inbound, without_secrets
+from carnet.wire.dialects.a2a.extensions import InboundClaims, read_inbound, without_secrets
+from carnet.wire.dialects.a2a.extensions.questions.policy import speaks
+from carnet.wire.dialects.a2a.extensions.questions.policy_part import POLICY_URI
 from carnet.wire.dialects.a2a.form import Form
 from carnet.wire.dialects.a2a.members import (
     member,
@@ -109,7 +112,10 @@ def read_send(params: dict[str, Any], arrival: Arrival, form: Form, *, stream: b
     )
     later = read_flag(wishes, "returnImmediately", "configuration")
     form = replace(form, history=_history(wishes, "configuration"), message=_public(sent.written))
-    claim = message_claim(sent, read_optional(params, "metadata", ""), arrival, form)
+    metadata = read_optional(params, "metadata", "")
+    if POLICY_URI not in form.extensions and (speaks(sent.metadata) or speaks(metadata)):
+        form = replace(form, extensions=(*form.extensions, POLICY_URI))
+    claim = message_claim(sent, metadata, arrival, form)
     ask = replace(claim.ask, stream=stream)
     # Who wants to be told of the end does not have to wait for it; it may all the same.
     is_task = not stream and later
@@ -138,7 +144,8 @@ def message_claim(
         marks = (*marks, *arrival.stamps.read_metadata(sent.metadata, metadata).marks)
         capabilities = read_capabilities(sent.metadata, metadata)
     written = sent.written
-    if sent.task is None:
+    resumes = _resumed(claims)
+    if sent.task is None and resumes is None:
         written, metadata = _public(written), without_secrets(metadata)
     meant = {name: value for name, value in written.items() if name not in _GOES_ON}
     asked = {"message": meant, "metadata": metadata}
@@ -146,9 +153,7 @@ def message_claim(
     digest = sha256(request).digest()
     if claims.claimed:
         request = json.canonical(asked | {CLAIMED: claims.claimed})
-    context = (
-        sent.context or "ctx_" + sha256(b"context\0" + digest).hexdigest()[: 2 * _CONTEXT_BYTES]
-    )
+    context = sent.context or _own_context(digest)
     authorization = headers.get("authorization")
     return Claim(
         dialect=NAME,
@@ -169,10 +174,24 @@ def message_claim(
         forwarded=stamped.forwarded,
         context=stamped.context,
         correlation=arrival.correlation,
+        resumes=resumes,
         trace=claims.trace,
         budget=claims.budget,
         carried=carried,
     )
+
+
+def _resumed(claims: InboundClaims) -> Secret | None:
+    """The state of what a message goes on with, if that alone says so."""
+    answer = claims.resolution
+    if answer is None or not answer.is_resumption:
+        return None
+    return Secret(answer.state or "")
+
+
+def _own_context(digest: bytes) -> str:
+    """The context of a message that names none: the same whenever the same is sent."""
+    return "ctx_" + sha256(b"context\0" + digest).hexdigest()[: 2 * _CONTEXT_BYTES]
 
 
 def read_carried(sent: A2AMessage, metadata: dict[str, Any]) -> Carried | None:

@@ -1,6 +1,6 @@
 """What a message answers that goes on with a task.
 
-    metadata of an extension     ours, or one of kagent, BeeAI or x402: as that says
+    metadata of an extension     ours, or one of kagent, BeeAI, x402 or Mentionable: as that says
     text or data, one question   of kind `input`: that is the value; of any other kind: a word for
                                  yes or no
 
@@ -22,8 +22,13 @@ from carnet.core.messages.interrupt import (
     Resolution,
     StatedResolution,
 )
-from carnet.errors import InvalidRequest
-from carnet.wire.dialects.a2a.extensions import InboundClaims, read_inbound, resolution_of
+from carnet.errors import InvalidRequest, PolicyStateInvalid
+from carnet.wire.dialects.a2a.extensions import (
+    AnswerClaim,
+    InboundClaims,
+    read_inbound,
+    resolution_of,
+)
 from carnet.wire.dialects.a2a.members import read_optional
 from carnet.wire.grammar import json
 from carnet.wire.grammar.headers import Headers
@@ -38,13 +43,24 @@ def answer_of(claim: Claim, records: Sequence[InterruptRecord]) -> StatedResolut
     """What a message answers, of all that its task waits for."""
     asked = [record.interrupt for record in records]
     claims = _claims(claim)
-    if claims.resolution is not None:
-        return resolution_of(claims.resolution, asked)
+    answer = claims.resolution
+    if answer is not None and answer.is_resumption:
+        return _resumption(answer, asked)
+    if answer is not None:
+        return resolution_of(answer, asked)
     if claims.unanswered is not None:
         raise InvalidRequest("message.metadata", claims.unanswered)
     if len(asked) > 1:
         raise InvalidRequest(_PARTS, "must say which of several questions it answers, by its id")
     return StatedResolution(asked[0].state, _in_words(claim.ask.messages[0], asked[0]))
+
+
+def _resumption(answer: AnswerClaim, asked: Sequence[Interrupt]) -> StatedResolution:
+    """The answer to what has this state; any other state is refused alike."""
+    if answer.state not in {one.state for one in asked}:
+        raise PolicyStateInvalid
+    resolution = Resolution(outcome=answer.outcome, value=answer.value)
+    return StatedResolution(answer.state or "", resolution)
 
 
 def _claims(claim: Claim) -> InboundClaims:

@@ -28,6 +28,8 @@ from carnet.wire.dialects.a2a.answers.answer import (
 from carnet.wire.dialects.a2a.extensions.interrupt import INTERRUPT_URI
 from carnet.wire.dialects.a2a.extensions.questions import x402
 from carnet.wire.dialects.a2a.extensions.questions.kagent import KAGENT_URI
+from carnet.wire.dialects.a2a.extensions.questions.policy_part import POLICY_URI
+from carnet.wire.dialects.a2a.extensions.tool_events import TOOL_EVENTS_URI
 
 PAYMENT = Interrupt(
     kind="payment",
@@ -37,7 +39,7 @@ PAYMENT = Interrupt(
     amount=500_000,
     currency="credits",
 )
-IDS = {"task": "t", "context": "c"}
+IDS: dict[str, Any] = {"task": "t", "context": "c"}
 
 
 def test_everything_that_was_said_is_an_artifact_in_its_order() -> None:
@@ -108,3 +110,40 @@ def test_what_is_waited_for_is_asked_in_every_form_that_is_active() -> None:
     assert known["metadata"][x402.STATUS] == "payment-required"
     assert known["metadata"][KAGENT_URI]["type"] == "tool_approval_request"
     assert asked(Interrupt(kind="input", id="", state="", message="?"))["messageId"] == "t.asks"
+
+
+USED: list[Event] = [
+    ToolCall("c1", "search", "{}", is_own=True),
+    ToolCall("c2", "theirs", "{}"),
+    ToolResult("c1", "ok", 3),
+    ToolResult("c9", "ok", 4),
+    Text("x"),
+]
+
+
+def test_tools_are_told_beside_a_status_to_who_wants_them() -> None:
+    done = status_of(Done(), **IDS, extensions=[TOOL_EVENTS_URI], events=USED)
+    assert done["message"]["extensions"] == [TOOL_EVENTS_URI]
+    tools = [part["data"] for part in done["message"]["parts"]]
+    assert [(each["type"], each.get("toolName")) for each in tools] == [
+        ("tool-call", "search"),
+        ("tool-result", "search"),
+        ("tool-result", None),
+    ]
+    waits = status_of(Waiting((PAYMENT,)), **IDS, extensions=[TOOL_EVENTS_URI], events=USED)
+    assert waits["message"]["extensions"] == [INTERRUPT_URI, TOOL_EVENTS_URI]
+    assert [*map(list, waits["message"]["parts"])] == [["text"], ["data"], ["data"], ["data"]]
+    assert "message" not in status_of(Done(), **IDS, events=USED)
+
+
+def test_policy_parts_are_told_to_who_wants_them() -> None:
+    waits = status_of(Waiting((PAYMENT,)), **IDS, extensions=[POLICY_URI])
+    words, part = waits["message"]["parts"]
+    assert words == {"text": "Pay. (0.5 credits)"}
+    assert part["data"] == {"kind": "payment_required", "message": "Pay.", "state": "s"}
+    refused = status_of(Failed("policy_forbidden"), **IDS, extensions=[POLICY_URI])
+    assert refused["message"]["parts"][1]["data"]["kind"] == "forbidden"
+    assert refused["message"]["extensions"] == [POLICY_URI]
+    assert len(status_of(Failed("policy_forbidden"), **IDS)["message"]["parts"]) == 1
+    ours = status_of(Failed("internal"), **IDS, extensions=[POLICY_URI])
+    assert len(ours["message"]["parts"]) == 1

@@ -15,18 +15,21 @@ from carnet.core.messages.events import (
     Event,
     Extension,
     Failed,
+    Interrupted,
+    Resolved,
     Text,
     ToolCall,
     ToolResult,
     Usage,
     Waiting,
 )
-from carnet.core.messages.interrupt import Interrupt
+from carnet.core.messages.interrupt import Interrupt, Resolution
 from carnet.wire.dialects.a2a.answers.answer import TOOLS, artifacts_of
 from carnet.wire.dialects.a2a.answers.stream import MOST_CHARACTERS, TaskStream, Update
 from carnet.wire.dialects.a2a.extensions import TaskFacts
 from carnet.wire.dialects.a2a.extensions.own import CHAIN_URI, RECEIPT_URI, USAGE_URI
 from carnet.wire.dialects.a2a.extensions.questions.kagent import KAGENT_URI
+from carnet.wire.dialects.a2a.extensions.tool_events import TOOL_EVENTS_URI
 
 FACTS = TaskFacts(task="t", run="r", turn="u")
 ASKED = Interrupt(kind="approval", id="int_1", state="s", message="May I?")
@@ -146,3 +149,34 @@ def test_what_a_task_waits_for_is_asked_in_the_active_forms() -> None:
     assert status["state"] == "TASK_STATE_INPUT_REQUIRED"
     assert KAGENT_URI in status["message"]["metadata"]
     assert updates_of([[]]) == []
+
+
+def test_tools_are_told_as_mentionable_does_to_who_wants_them() -> None:
+    stream = TaskStream(FACTS, "c", currency="credits", extensions=(TOOL_EVENTS_URI,))
+    events: list[Event] = [
+        ToolCall("c1", "search", "{}", is_own=True),
+        ToolResult("c1", "ok", 3),
+        ToolResult("c9", "ok", 4),
+    ]
+    messages = [
+        update["statusUpdate"]["status"]["message"]
+        for event in events
+        for _, update in stream.updates([event])
+    ]
+    assert [each["extensions"] for each in messages] == [[TOOL_EVENTS_URI]] * 3
+    assert [each["parts"][0]["data"].get("toolName") for each in messages] == [
+        "search",
+        "search",
+        None,
+    ]
+    assert [each["metadata"][TOOLS]["type"] for each in messages] == ["call", "result", "result"]
+
+
+def test_what_a_reader_stays_with_is_told_when_it_is_asked_and_answered() -> None:
+    events: list[list[Event]] = [
+        [Interrupted(ASKED)],
+        [Resolved("int_1", Resolution(outcome="accepted"))],
+    ]
+    (_, asks), (_, goes_on) = updates_of(events)
+    assert asks["statusUpdate"]["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+    assert goes_on["statusUpdate"]["status"] == {"state": "TASK_STATE_WORKING"}

@@ -17,6 +17,8 @@ from carnet.core.messages.events import (
     Link,
     Part,
     Text,
+    ToolCall,
+    ToolResult,
     joined_text,
 )
 from carnet.errors import ProviderError
@@ -139,3 +141,27 @@ def test_an_answer_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     list(endless.update(update("x" * 10, append=True)))
     with pytest.raises(ProviderError):
         list(endless.update(update("x", append=True)))
+
+
+CALLED = {"type": "tool-call", "toolCallId": "c1", "toolName": "search", "input": {"q": 1}}
+GAVE = {"type": "tool-result", "toolCallId": "c1", "output": 3}
+
+
+def test_tools_are_told_once_wherever_they_stand() -> None:
+    events = AnswerEvents()
+    call = ToolCall("c1", "search", '{"q":1}', is_own=True)
+    assert list(events.tools(("words", DataPart(CALLED), DataPart({"n": 1})))) == [call]
+    assert list(events.task(task(a=(DataPart(CALLED), DataPart(GAVE), "x")))) == [
+        ToolResult("c1", "ok", 3),
+        Text("x"),
+    ]
+    assert list(events.message((DataPart(GAVE),))) == []
+
+
+def test_tools_are_bounded_in_number_and_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_TOOLS", 1)
+    events = AnswerEvents()
+    assert len(list(events.tools((DataPart(CALLED), DataPart(GAVE))))) == 1
+    monkeypatch.setattr(module, "MOST_BYTES", 10)
+    with pytest.raises(ProviderError):
+        list(AnswerEvents().tools((DataPart(CALLED),)))

@@ -7,16 +7,21 @@ import pytest
 from carnet.core.messages.events import DataPart, Link, Part
 from carnet.core.messages.interrupt import MOST_DATA_BYTES, Interrupt, Resolution, check_together
 from carnet.wire.dialects.a2a.client import (
+    PolicyReading,
     RemoteMessage,
     RemoteStatus,
     TaskPlace,
     answer_metadata,
     answer_parts,
     place_of,
+    policy_parts,
     question_of,
+    read_policies,
     read_questions,
 )
 from carnet.wire.dialects.a2a.extensions import write_status
+from carnet.wire.dialects.a2a.extensions.interrupt import INTERRUPT_URI
+from carnet.wire.dialects.a2a.extensions.questions.policy_part import POLICY_URI
 
 PLACE = TaskPlace(task="t", context="c", question="m1")
 YES, NO = Resolution(outcome="accepted"), Resolution(outcome="rejected")
@@ -144,3 +149,86 @@ def test_where_an_answer_goes_can_be_kept() -> None:
     check_together(found)
     assert found[0].more is not None
     assert len(str(found[0].more)) < MOST_DATA_BYTES
+
+
+# ------------------------------------------------------------------ by policy parts
+
+PART: dict[str, Any] = {"kind": "com.example.captcha", "message": "Robot?", "state": "S"}
+URL = "https://shop.example/pay"
+SHOP = PolicyReading(is_advertised=True, hosts=frozenset({"shop.example"}), issuer="shop.example")
+
+
+def waits(*parts: Part, **metadata: Any) -> RemoteStatus:
+    message = RemoteMessage(id="m1", parts=parts, metadata=metadata)
+    return RemoteStatus(state="input_required", message=message)
+
+
+def asked_by_shop(status: RemoteStatus) -> tuple[Interrupt, ...]:
+    return asked(status, reading=SHOP)
+
+
+def ended(parts: list[Any], **metadata: Any) -> tuple[Interrupt, ...]:
+    return read_policies(parts, metadata, context="c", currency="credits", reading=SHOP)
+
+
+def place(found: Interrupt) -> TaskPlace:
+    at = place_of(found)
+    assert at is not None
+    return at
+
+
+def test_a_part_of_a_task_that_waits_is_answered_there() -> None:
+    for status in (waits("words", DataPart(PART)), waits("words", **{POLICY_URI: PART})):
+        (only,) = asked_by_shop(status)
+        assert (only.kind, only.message, only.state) == ("com.example.captcha", "Robot?", "S")
+        at = place(only)
+        assert (at.task, at.context, at.question, at.form) == ("t", "c", "m1", "policy")
+        assert at.is_policy
+        assert at.issuer == ""
+
+
+def test_a_part_beside_no_task_is_answered_by_the_call_again() -> None:
+    for found in (ended([PART]), ended([], **{POLICY_URI: PART})):
+        at = place(found[0])
+        assert (at.task, at.context, at.is_policy) == ("", "c", True)
+    assert ended([PART])[0].id == ended([PART])[0].id
+    assert ended([PART])[0].id != ended([{**PART, "state": "T"}])[0].id
+    assert ended([]) == ()
+
+
+def test_what_another_extension_asks_for_beside_an_end_is_none_of_it() -> None:
+    own = {INTERRUPT_URI: {"interrupts": [{"kind": "input", "message": "?", "state": "s"}]}}
+    assert ended([], **own) == ()
+
+
+def test_a_broken_part_is_passed_over() -> None:
+    broken = {POLICY_URI: {"kind": "two words", "message": "?"}}
+    (plain,) = asked_by_shop(waits("words", DataPart(broken)))
+    assert (plain.kind, plain.message) == ("input", "words")
+    assert ended([{"kind": "two words"}]) == ()
+
+
+def test_a_link_to_the_host_of_its_agent_is_kept_and_says_who_may_call_back() -> None:
+    (bound,) = ended([{**PART, "url": URL}])
+    assert (bound.url, place(bound).issuer) == (URL, "shop.example")
+    (elsewhere,) = ended([{**PART, "url": "https://evil.example/"}])
+    assert (elsewhere.url, place(elsewhere).issuer) == (None, "")
+    own = {"kind": "payment", "message": "?", "state": "s", "url": URL}
+    (ours,) = asked_by_shop(waits("words", **{INTERRUPT_URI: {"interrupts": [own]}}))
+    assert (place(ours).issuer, place(ours).is_policy) == ("shop.example", False)
+
+
+@pytest.mark.parametrize(("is_advertised", "count"), [(True, 1), (False, 0)])
+def test_who_does_not_know_the_extension_means_data(*, is_advertised: bool, count: int) -> None:
+    reading = PolicyReading(is_advertised=is_advertised)
+    parts: tuple[Part, ...] = ("text", DataPart(PART), DataPart(7))
+    assert len(policy_parts(parts, reading, has_succeeded=True)) == count
+
+
+def test_a_place_without_a_task_is_that_of_a_policy_part_alone() -> None:
+    kept = {"a2a": {"question": "q", "form": "policy"}}
+    assert place_of(Interrupt(kind="x", message="?", more=kept)) == TaskPlace(
+        question="q", form="policy"
+    )
+    other = {"a2a": {"question": "q", "form": "x402"}}
+    assert place_of(Interrupt(kind="x", message="?", more=other)) is None

@@ -146,3 +146,33 @@ def test_an_error_of_no_known_code_is_a_fault() -> None:
         found = read_error(error)
         assert type(found) is ProviderError
         assert CANARY not in str(found)
+
+
+PART = {"kind": "payment_required", "message": "Pay."}
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"data": PART},
+        {"data": [PART]},
+        {"data": [7, {"data": PART}]},
+        {"details": [{"@type": "https://mentionable.dev/ns/policy/v0.1", **PART}]},
+    ],
+)
+def test_what_may_be_policy_parts_goes_along_with_an_error(beside: dict[str, Any]) -> None:
+    for found in (read_error({"code": -32602, **beside}), refused(402, {"code": 402, **beside})):
+        assert PART in found.policies
+        assert "Pay." not in str(found) + found.safe_text + found.next_step
+
+
+def test_a_body_that_is_a_policy_part_goes_along() -> None:
+    found = read_refusal(451, json.dumps(PART).encode())
+    assert found.policies == (PART,)
+    assert read_refusal(451, b"[]").policies == ({},)
+
+
+def test_a_carnet_has_said_by_its_code_what_a_part_would_say() -> None:
+    found = refused(429, {"code": 429, "details": [*info("RATE_LIMITED"), PART]})
+    assert type(found) is PeerBusy
+    assert found.policies == ()

@@ -21,6 +21,7 @@ from carnet.wire.dialects.a2a.extensions import (
     read_inbound,
     status_parts,
     unmet,
+    wanted,
     write_outbound,
     write_reply,
     write_status,
@@ -70,7 +71,11 @@ def test_what_an_answer_says_is_read(name: str) -> None:
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_broken_in_ours_or_a_depth_that_is_none_is_refused(name: str) -> None:
     extension, case = REFUSED[name]
-    is_asked = extension in {"interrupt", "skill"}  # what is asked for, and no context of a caller
+    is_asked = extension in {
+        "interrupt",
+        "policy",
+        "skill",
+    }  # what is asked for, and no context of a caller
     with pytest.raises(InvalidRequest if is_asked else MalformedCallerContext, match="metadata"):
         claimed(case["metadata"])
 
@@ -185,6 +190,11 @@ def test_activated_extensions_are_read_from_all_lines_each_once() -> None:
     assert activated(lines) == (CHAIN_URI, "https://other.example/x")
     assert activated([]) == ()
     assert echoed((*activated(lines), CA2A_URI)) == (CHAIN_URI,)
+
+
+def test_a_field_that_is_broken_does_not_hide_a_refusal() -> None:
+    assert wanted(Headers([(b"a2a-extensions", CHAIN_URI.encode())])) == (CHAIN_URI,)
+    assert wanted(Headers([(b"x-a2a-extensions", b"no uri")])) == ()
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ from carnet.core.messages.events import (
     Waiting,
 )
 from carnet.wire.dialects.a2a.extensions import in_use, status_parts, write_status
+from carnet.wire.dialects.a2a.extensions.questions.policy_part import POLICY_URI, failure_part
+from carnet.wire.dialects.a2a.extensions.tool_events import TOOL_EVENTS_URI, write_event
 from carnet.wire.dialects.a2a.message import write_message
 from carnet.wire.dialects.a2a.parts import file_of
 from carnet.wire.dialects.a2a.states import end_state
@@ -87,6 +89,19 @@ def tool_note(event: ToolCall | ToolResult) -> dict[str, Any]:
     return {"type": "result", "id": event.id, "status": event.status, "output": event.output}
 
 
+def tool_parts(events: Iterable[Event]) -> list[dict[str, Any]]:
+    """The tools that an agent itself has run, each as a part of what is told of its task."""
+    found: list[dict[str, Any]] = []
+    names: dict[str, str] = {}
+    for event in events:
+        if isinstance(event, ToolCall) and event.is_own:
+            names[event.id] = event.name
+            found.append({"data": write_event(event)})
+        elif isinstance(event, ToolResult):
+            found.append({"data": write_event(event, names.get(event.id, ""))})
+    return found
+
+
 def status_of(
     end: End,
     *,
@@ -94,9 +109,20 @@ def status_of(
     context: str,
     timestamp: str | None = None,
     extensions: Sequence[str] = (),
+    events: Iterable[Event] = (),
 ) -> dict[str, Any]:
-    """The status of a task that has ended so, or waits; `extensions` are those activated."""
+    """The status of a task that has ended so, or waits; `extensions` are those activated.
+
+    `events` are what is told of beside it, where nothing was told of it before.
+    """
     message = _message_of(end, task, context, extensions)
+    tools = tool_parts(events) if TOOL_EVENTS_URI in extensions else []
+    if tools and message is None:
+        more: dict[str, Any] = {"taskId": task, "contextId": context}
+        message = write_message(f"{task}.tools", tools, extensions=[TOOL_EVENTS_URI], **more)
+    elif tools and message is not None:
+        used = [*message.get("extensions", ()), TOOL_EVENTS_URI]
+        message = message | {"parts": [*message["parts"], *tools], "extensions": used}
     status: dict[str, Any] = {"state": end_state(end)}
     if message is not None:
         status["message"] = message
@@ -124,7 +150,7 @@ def _message_of(
             metadata = write_status(asked, extensions)
             used = in_use(metadata, extensions)
             name = f"{task}.{asked[0].id or 'asks'}"
-            parts = status_parts(asked)
+            parts = status_parts(asked, extensions)
             return write_message(name, parts, **ids, metadata=metadata, extensions=used)
     error = end.error()
     error_object: dict[str, Any] = {
@@ -132,5 +158,9 @@ def _message_of(
         "message": error.safe_text,
     }
     error_object |= error.public_facts() | ({"hint": error.next_step} if error.next_step else {})
-    parts = [{"text": error.safe_text}]
-    return write_message(f"{task}.failed", parts, **ids, metadata={ERROR: error_object})
+    words: list[dict[str, Any]] = [{"text": error.safe_text}]
+    policy = failure_part(error) if POLICY_URI in extensions else None
+    used = [] if policy is None else [POLICY_URI]
+    words += [] if policy is None else [{"data": policy}]
+    metadata = {ERROR: error_object}
+    return write_message(f"{task}.failed", words, **ids, metadata=metadata, extensions=used)

@@ -36,6 +36,7 @@ from carnet.wire.dialects.a2a.answers.answer import (
 )
 from carnet.wire.dialects.a2a.answers.facts import with_events
 from carnet.wire.dialects.a2a.extensions import TaskFacts, write_task
+from carnet.wire.dialects.a2a.extensions.tool_events import TOOL_EVENTS_URI, write_event
 from carnet.wire.dialects.a2a.message import write_message
 from carnet.wire.dialects.a2a.states import WORKING
 
@@ -58,6 +59,7 @@ class TaskStream:
 
     __slots__ = (
         *("_begun", "_context", "_count", "_currency", "_extensions", "_facts", "_seen", "_task"),
+        "_tools",
     )
 
     def __init__(
@@ -78,6 +80,7 @@ class TaskStream:
         self._seen = seen
         self._count = 0
         self._begun: set[str] = set()  # artifacts that something was said of
+        self._tools: dict[str, str] = {}  # names of those that were told of, by their calls
 
     def updates(self, events: Sequence[Event]) -> list[Update]:
         """The updates that tell these events, and have not been told before."""
@@ -135,10 +138,15 @@ class TaskStream:
         return self._status(status, {})
 
     def _note(self, event: ToolCall | ToolResult) -> dict[str, Any]:
-        note = tool_note(event)
-        message = write_message(
-            f"{self._task}.{self._count}", [{"data": note}], metadata={TOOLS: note}, **self._ids()
-        )
+        note, name = tool_note(event), f"{self._task}.{self._count}"
+        if TOOL_EVENTS_URI not in self._extensions:
+            message = write_message(name, [{"data": note}], metadata={TOOLS: note}, **self._ids())
+        else:
+            if isinstance(event, ToolCall):
+                self._tools[event.id] = event.name
+            part = {"data": write_event(event, self._tools.get(event.id, ""))}
+            used: dict[str, Any] = {"metadata": {TOOLS: note}, "extensions": [TOOL_EVENTS_URI]}
+            message = write_message(name, [part], **used, **self._ids())
         return self._status({**plain_status(WORKING), "message": message}, {})
 
     def _status(self, status: dict[str, Any], metadata: dict[str, Any]) -> dict[str, Any]:

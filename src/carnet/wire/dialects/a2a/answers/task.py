@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from carnet.core.messages.events import Event, Failed, Waiting, is_terminal
+from carnet.core.messages.events import Done, Event, Failed, Waiting, is_terminal
 from carnet.errors import InvalidJson
 from carnet.wire.dialects.a2a import extensions
 from carnet.wire.dialects.a2a.answers.answer import artifacts_of, plain_status, status_of
@@ -67,15 +67,15 @@ def task_of(view: TaskView, form: Form) -> dict[str, Any]:
 
 
 def _status(view: TaskView, timestamp: str | None, form: Form) -> dict[str, Any]:
-    ids = {"task": view.id, "context": view.context or ""}
+    given: dict[str, Any] = {"task": view.id, "context": view.context or ""}
+    given |= {"timestamp": timestamp, "extensions": form.extensions}
     if view.interrupts:
-        waits = Waiting(view.interrupts)
-        return status_of(waits, timestamp=timestamp, extensions=form.extensions, **ids)
+        return status_of(Waiting(view.interrupts), **given)
     last: Event | None = view.events[-1] if view.events else None
-    if last is not None and is_terminal(last) and isinstance(last, Failed):
-        return status_of(last, timestamp=timestamp, **ids)
+    if last is not None and is_terminal(last) and isinstance(last, Failed | Done):
+        return status_of(last, events=view.events, **given)
     if view.turn.state in {"failed", "unknown"} and view.turn.code is not None:
-        return status_of(Failed(view.turn.code), timestamp=timestamp, **ids)
+        return status_of(Failed(view.turn.code), **given)
     return plain_status(state_of(view.turn.state, view.turn.code, view.interrupts), timestamp)
 
 

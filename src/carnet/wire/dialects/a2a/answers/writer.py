@@ -126,7 +126,11 @@ class MessageWriter:
         if not is_terminal(end):
             raise Internal("an answer ends with its end")
         status = status_of(
-            end, task=self._task, context=self._context, extensions=self._form.extensions
+            end,
+            task=self._task,
+            context=self._context,
+            extensions=self._form.extensions,
+            events=events,
         )
         return self._write({"task": self._written(status, events)}, "send")
 

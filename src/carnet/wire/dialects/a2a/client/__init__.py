@@ -17,14 +17,19 @@ from carnet.wire.dialects.a2a.client.credentials import AUTHORIZATION, schemes_o
 from carnet.wire.dialects.a2a.client.events import AnswerEvents
 from carnet.wire.dialects.a2a.client.interface import HTTP_JSON, JSON_RPC, Interface, interfaces_of
 from carnet.wire.dialects.a2a.client.questions import (
+    NOBODY,
+    PolicyReading,
     TaskPlace,
     answer_metadata,
     answer_parts,
     place_of,
+    policy_parts,
     question_of,
+    read_policies,
     read_questions,
 )
 from carnet.wire.dialects.a2a.client.reports import (
+    ERROR,
     METHOD_NOT_FOUND,
     UNSUPPORTED,
     read_error,
@@ -58,15 +63,18 @@ from carnet.wire.dialects.a2a.client.task import (
 
 __all__ = [
     "AUTHORIZATION",
+    "ERROR",
     "HTTP_JSON",
     "JSON_RPC",
     "METHOD_NOT_FOUND",
+    "NOBODY",
     "ROUTES",
     "UNSUPPORTED",
     "A2aRequest",
     "AnswerEvents",
     "ArtifactUpdate",
     "Interface",
+    "PolicyReading",
     "PushConfig",
     "RemoteArtifact",
     "RemoteMessage",
@@ -81,11 +89,13 @@ __all__ = [
     "answer_parts",
     "interfaces_of",
     "place_of",
+    "policy_parts",
     "question_of",
     "read_config",
     "read_configs",
     "read_error",
     "read_failure",
+    "read_policies",
     "read_questions",
     "read_refusal",
     "read_result",

@@ -1,6 +1,7 @@
 """What has been told of the artifacts of a task, and what of them is new, as events of core.
 
     text → Text      data → Data, or the result of a skill      files and links → Extension(FILE)
+    tool events → ToolCall and ToolResult, each once, wherever they stand
 
 Law 1. However it comes, in updates or as a whole task after a stream broke, each piece is told
        once, in order.
@@ -22,13 +23,17 @@ from carnet.core.messages.events import (
     Extension,
     Part,
     Text,
+    ToolCall,
+    ToolResult,
 )
 from carnet.errors import ProviderError
 from carnet.wire.dialects.a2a.client.task import MOST_ARTIFACTS, ArtifactUpdate, RemoteTask
+from carnet.wire.dialects.a2a.extensions.tool_events import read_event
 from carnet.wire.dialects.a2a.parts import write_part
 from carnet.wire.grammar import json
 
 MOST_BYTES: Final = 64 * 1024 * 1024  # of all artifacts together
+MOST_TOOLS: Final = 10_000  # calls and results; what comes after is left out
 
 
 class _Artifact:
@@ -55,11 +60,31 @@ class AnswerEvents:
         self._speaking: str | None = None  # the artifact whose text was told last
         self._has_text = False
         self._bytes = 0
+        self._tools: set[tuple[type, str]] = set()  # that were told of
 
     @property
     def has_artifacts(self) -> bool:
         """Whether anything came of the task."""
         return bool(self._artifacts)
+
+    def tools(self, parts: Sequence[Part]) -> Iterator[Event]:
+        """What is new of the tools that the words beside a status tell of."""
+        for part in parts:
+            if isinstance(part, DataPart) and (event := read_event(part.value)) is not None:
+                yield from self._tool(event, len(_canonical(part)))
+
+    def _tool(self, event: ToolCall | ToolResult, size: int) -> Iterator[Event]:
+        name = (type(event), event.id)
+        if name in self._tools or len(self._tools) >= MOST_TOOLS:
+            return
+        self._tools.add(name)
+        self._count(size)
+        yield event
+
+    def _count(self, size: int) -> None:
+        self._bytes += size
+        if self._bytes > MOST_BYTES:
+            raise ProviderError("what comes of the task is too much")
 
     def task(self, task: RemoteTask) -> Iterator[Event]:
         """What is new in a whole task."""
@@ -102,9 +127,7 @@ class AnswerEvents:
         for part in parts:
             piece = _canonical(part)
             seen.add(piece)
-            self._bytes += len(piece)
-            if self._bytes > MOST_BYTES:
-                raise ProviderError("what comes of the task is too much")
+            self._count(len(piece))
             yield from self._event(name, part)
 
     def _event(self, name: str, part: Part) -> Iterator[Event]:
@@ -114,6 +137,8 @@ class AnswerEvents:
             parted = self._has_text and self._speaking != name
             self._has_text, self._speaking = True, name
             yield Text(f"\n{part}" if parted else part)
+        elif isinstance(part, DataPart) and (event := read_event(part.value)) is not None:
+            yield from self._tool(event, 0)
         elif isinstance(part, DataPart):
             is_result = self._as_result and isinstance(part.value, dict)
             yield Extension(RESULT, part.value) if is_result else Data(part.value)

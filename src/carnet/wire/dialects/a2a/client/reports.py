@@ -1,7 +1,8 @@
 """What an A2A agent says when it does not answer: its errors as errors of ours.
 
 Law 1. Of what the other side wrote, only numbers and words of the protocol or of ours are kept,
-       never its text (A65).
+       never its text (A65). What may be policy parts goes along as it came; who reads those
+       cleans and bounds them. A Carnet has said by its code what they would say.
 Law 2. A refusal is the end of it, unless the other side says that the same call may succeed later.
        A chain that is too deep is one (R1).
 Law 3. A task that the other side does not know is `TaskNotFound`; whoever asked for it knows what
@@ -96,15 +97,15 @@ def read_refusal(
     if status < 400:  # noqa: PLR2004  neither an answer nor a refusal: a redirect, say
         return ProviderError(f"the answer has the status {status}")
     try:
-        error = json.read_object(body).get("error")
+        page = json.read_object(body)
     except InvalidJson:
-        error = None
-    return _read(status, error, read_wait(retry_after, date))
+        page = {}
+    return _asking(_read(status, page.get("error"), read_wait(retry_after, date)), page)
 
 
 def read_error(error: object) -> CarnetError:
     """The error that stands in an answer of status 200, or in a stream."""
-    return _read(None, error, None)
+    return _asking(_read(None, error, None), {"error": error})
 
 
 def read_failure(metadata: Mapping[str, Any]) -> CarnetError:
@@ -154,6 +155,24 @@ def _of_carnet(kind: type[CarnetError], status: int, reason: str) -> CarnetError
     if status >= 500:  # noqa: PLR2004  it was dealt with there
         return ProviderError(peer_status=status, peer_code=code, peer_reason=kind.code)
     return PeerRefused(peer_status=status, peer_code=code, peer_reason=kind.code)
+
+
+def _asking(found: CarnetError, page: dict[str, Any]) -> CarnetError:
+    """The error, with what may be policy parts in it: the body itself, or beside an error."""
+    error = page.get("error")
+    if _own_kind(error) is None:
+        beside = [error.get("data"), error.get("details")] if isinstance(error, dict) else [page]
+        found.policies = tuple([part for each in beside for part in _objects(each)])
+    return found
+
+
+def _objects(value: object) -> Iterator[dict[str, Any]]:
+    """The object that stands somewhere, or those of the list, perhaps each as a data part."""
+    for each in value[:_MOST_DETAILS] if isinstance(value, list) else [value]:
+        if isinstance(each, dict):
+            inner = each.get("data")
+            given = inner if isinstance(inner, dict) and "kind" not in each else each
+            yield {name: held for name, held in given.items() if name != "@type"}
 
 
 def _too_deep(kind: type[CarnetError], error: object) -> CarnetError:

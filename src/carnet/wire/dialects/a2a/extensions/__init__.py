@@ -1,6 +1,6 @@
 """The extensions of A2A that this gateway knows, ours and others', each one row; see `row`.
 
-    of a request        activated, read_inbound, resolution_of, without_secrets
+    of a request        activated, canonical, read_inbound, resolution_of, without_secrets
     of an answer        write_status, status_parts, write_task, in_use, echoed
     of a card           declared
     of a call out       write_outbound, write_reply
@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from carnet.core.chain.carnet import Mark, Trace
 from carnet.core.messages.interrupt import Interrupt, Resolution
@@ -30,6 +31,8 @@ from carnet.wire.dialects.a2a.extensions.interrupt import INTERRUPT, resolution_
 from carnet.wire.dialects.a2a.extensions.own import CHAIN, RECEIPT, TERMS, TERMS_URI, USAGE
 from carnet.wire.dialects.a2a.extensions.questions.beeai import BEEAI
 from carnet.wire.dialects.a2a.extensions.questions.kagent import KAGENT
+from carnet.wire.dialects.a2a.extensions.questions.policy import POLICY
+from carnet.wire.dialects.a2a.extensions.questions.policy_part import POLICY_URI, write_part
 from carnet.wire.dialects.a2a.extensions.questions.x402 import X402
 from carnet.wire.dialects.a2a.extensions.row import (
     AnswerClaim,
@@ -43,6 +46,7 @@ from carnet.wire.dialects.a2a.extensions.row import (
 )
 from carnet.wire.dialects.a2a.extensions.signed_receipts import SIGNED_RECEIPTS
 from carnet.wire.dialects.a2a.extensions.skill import SKILL
+from carnet.wire.dialects.a2a.extensions.tool_events import TOOL_EVENTS
 from carnet.wire.dialects.a2a.extensions.trace_context import TRACE_CONTEXT
 from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps.stamp import read_trace
@@ -57,6 +61,8 @@ __all__ = [
     "OutboundFacts",
     "TaskFacts",
     "activated",
+    "activated_by",
+    "canonical",
     "declared",
     "echoed",
     "in_use",
@@ -65,6 +71,7 @@ __all__ = [
     "resolution_of",
     "status_parts",
     "unmet",
+    "wanted",
     "without_secrets",
     "write_outbound",
     "write_reply",
@@ -83,6 +90,8 @@ EXTENSIONS: Final = (
     KAGENT,
     BEEAI,
     X402,
+    POLICY,
+    TOOL_EVENTS,
     DATALAYER,
     ACTOR_CHAIN,
     CA2A,
@@ -100,6 +109,7 @@ MOST_URIS: Final = 32
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,15}:[!-+\--~]{1,240}", re.ASCII)
 _SECRETS: Final = tuple([path for row in EXTENSIONS for path in row.secrets])
 _BY_URI: Final = {uri: row for row in EXTENSIONS for uri in row.uris}
+_ALIASES: Final = {alias: row.uris[0] for row in EXTENSIONS for alias in row.aliases}
 
 
 class InboundClaims(Struct, frozen=True, kw_only=True):
@@ -131,10 +141,28 @@ def activated(values: Iterable[str]) -> tuple[str, ...]:
             if uri and _URI.fullmatch(uri) is None:
                 raise InvalidRequest(HEADER, "must be a list of URIs with commas between them")
             if uri:
-                found[uri] = None
+                found[canonical(uri)] = None
         if len(found) > MOST_URIS:
             raise InvalidRequest(HEADER, f"must name at most {MOST_URIS} extensions")
     return tuple(found)
+
+
+def activated_by(headers: Headers) -> tuple[str, ...]:
+    """The same of a request, by the name of the field in either version."""
+    return activated([*headers.get_all(HEADER), *headers.get_all(LEGACY_HEADER)])
+
+
+def wanted(headers: Headers) -> tuple[str, ...]:
+    """The same for a refusal, which a field that is broken must not hide."""
+    try:
+        return activated_by(headers)
+    except InvalidRequest:
+        return ()
+
+
+def canonical(uri: str) -> str:
+    """The URI that an extension has here, of whichever it is called by."""
+    return _ALIASES.get(uri, uri)
 
 
 def echoed(uris: Iterable[str]) -> tuple[str, ...]:
@@ -260,9 +288,15 @@ def in_use(metadata: Mapping[str, Any], uris: Iterable[str]) -> list[str]:
     ]
 
 
-def status_parts(interrupts: Sequence[Interrupt]) -> list[dict[str, Any]]:
-    """The parts of that message, for people: one for each thing that is asked for."""
-    return [{"text": words_of(asked)} for asked in interrupts]
+def status_parts(interrupts: Sequence[Interrupt], uris: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """The parts of that message, for people: one for each thing that is asked for.
+
+    Who activated policy parts is given those as well.
+    """
+    words = [{"text": words_of(asked)} for asked in interrupts]
+    if POLICY_URI not in uris:
+        return words
+    return [*words, *({"data": write_part(asked)} for asked in interrupts)]
 
 
 def write_task(facts: TaskFacts, uris: Iterable[str] = ()) -> dict[str, Any]:
@@ -302,7 +336,8 @@ def write_outbound(
             continue
         written = {} if row.send is None else row.send(sending)
         metadata |= written
-        if row.uris and (written or row.answer is not None):  # which may come with the answer
+        is_answered = row.answer is not None or row.is_in_parts
+        if row.uris and (written or is_answered):  # which may come with the answer
             uris.append(known[0])
     return metadata, tuple(uris), {HEADER: ",".join(uris)} if uris else {}
 
@@ -318,7 +353,7 @@ def read_answer(metadata: object, *, currency: str) -> AnswerClaims:
         except PayloadBroken as broken:
             reading = AnswerClaims(claimed={row.name: {"broken": str(broken)}})
         if reading is not None:
-            readings.append(reading)
+            readings.append(replace(reading, form=row.name) if reading.interrupts else reading)
     claimed: dict[str, Any] = {}
     for each in readings:
         claimed |= each.claimed
@@ -327,6 +362,7 @@ def read_answer(metadata: object, *, currency: str) -> AnswerClaims:
         usage=next((each.usage for each in readings if each.usage is not None), None),
         claimed=claimed,
         receipt=next((each.receipt for each in readings if each.receipt is not None), None),
+        form=next((each.form for each in readings if each.interrupts), None),
     )
 
 

@@ -48,6 +48,7 @@ class AnswerClaim(Struct, frozen=True, kw_only=True):
     state: str | None = None
     kind: str | None = None  # of the only one that it can mean, where its form is for one kind
     value: Any = None
+    is_resumption: bool | None = None  # whether its state alone says what it goes on with
 
     def __repr__(self) -> str:
         """Without the secret: it may stand in a log."""
@@ -100,6 +101,7 @@ class AnswerClaims(Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
     claimed: dict[str, Any] = {}
     receipt: str | None = None
+    form: str | None = None  # the name of the extension that the interrupts came by
 
 
 Read = Callable[[Sequence[Metadata], int], ExtensionClaim | None]
@@ -115,9 +117,11 @@ class ExtensionRow(Struct, frozen=True, kw_only=True, eq=False):
 
     name: str
     uris: tuple[str, ...] = ()  # the first is the one that is declared
+    aliases: tuple[str, ...] = ()  # that others call the first one by: read, never written
     keys: tuple[str, ...]  # of metadata; one that ends in "." or "/" begins several
     is_own: bool = False
     is_declared: bool = False  # on our cards
+    is_in_parts: bool = False  # what it says of an answer stands in parts, and not in metadata
     description: str = ""  # there
     reads: str  # in words, for the page of all extensions
     writes: str
