@@ -16,7 +16,7 @@
     │   ├── proof            SignatureMissing  SignatureInvalid  SignatureExpired
     │   │                    InsufficientCoverage  HeaderNotSigned  DigestInvalid
     │   │                    DigestMismatch  DestinationMismatch  KeyUnknown  KeyRevoked
-    │   │                    NonceReplayed  TimestampOutOfWindow
+    │   │                    NonceReplayed  TimestampOutOfWindow  StrangerKeyChanged
     │   ├── delegation       DelegationInvalid  DelegationWidened  DelegationExceeded
     │   │                    DelegationReplayed
     │   ├── content          InjectionDetected  SkillNotFound  SkillForbidden
