@@ -202,6 +202,11 @@ AGENTS_API = (
             *("agents-api:context:metadata", "agents-api:context:cross-site"),
             *("agents-api:resolution:beside-token", "agents-api:facts:parsing"),
             *("agents-api:acceptance:principal", "agents-api:depth:bound-shown"),
+            *("agents-api:context:root", "agents-api:context:host"),
+            *("agents-api:headers:fail-closed", "agents-api:headers:names"),
+            *("agents-api:depth:default", "agents-api:depth:reference-host"),
+            *("agents-api:trust:claims", "agents-api:token:touched-last"),
+            "agents-api:facts:first-of-a-list",
         )
     ),
     Mutant(
