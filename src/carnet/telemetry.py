@@ -38,7 +38,7 @@ FIELDS = (
     "code",
     "status",
     "seconds",
-    "actor",
+    *("actor", "caller"),
     "depth",
     "cost",
     "incident",
@@ -46,8 +46,7 @@ FIELDS = (
     "peer",
     "count",
     "path",
-    "kind",
-    "state",
+    *("kind", "state"),
     "delivery",
     "task",
     "attempt",
@@ -55,8 +54,7 @@ FIELDS = (
     "charged",
     "limit",
     "cpu",
-    "tool",
-    "model",
+    *("tool", "model"),
 )
 _FIRST = ("correlation_id", "run", "turn")  # fields of every line
 _BY_PYTHON = frozenset(  # what a record has without us, and what formatters put into it
@@ -154,6 +152,7 @@ class CallNote(Struct, frozen=True, kw_only=True):
     seconds: float
     attempt: int | None = None  # of a task
     task: str | None = None  # the beginning of its id; who knows all of it may poll
+    caller: str | None = None  # what the caller says of itself: agent@host (claimed)
 
     def line(self) -> str:
         """The note as `JsonLines` would write it."""
@@ -169,6 +168,7 @@ class CallNote(Struct, frozen=True, kw_only=True):
             "agent": self.agent,
             "seconds": self.seconds,
             "actor": self.actor,
+            **({} if self.caller is None else {"caller": cut(self.caller)}),
             "depth": self.depth,
             "state": self.state,
             **({} if self.attempt is None else {"attempt": self.attempt}),

@@ -13,9 +13,10 @@ from carnet.core.messages.interrupt import Resolution
 from carnet.core.people.identity import Ceiling
 from carnet.engine import toolbox
 from carnet.engine.history import marked
-from carnet.engine.toolbox import MOST_AT_ONCE, MOST_OUTPUT, UNKNOWN, Toolbox, ToolTurn
+from carnet.engine.toolbox import MOST_AT_ONCE, MOST_OUTPUT, UNKNOWN, Toolbox
 from carnet.engine.tools.display import CANNOT_OPEN, MOST_ARGUMENTS
 from carnet.engine.tools.search import MOST_LOOKED
+from carnet.engine.tools.turn import NO_CALLS, NOT_ALLOWED, ToolTurn
 from carnet.errors import (
     CarnetError,
     PaymentRequired,
@@ -119,7 +120,7 @@ async def test_what_the_actor_may_not_use_is_neither_offered_nor_run() -> None:
         tool("look"),
     ]
     scene = Scene([call("c", "send")], ["So."], tools=tools)
-    assert await result_of(scene, actor=NOBODY) == ToolResult("c", "denied", toolbox.NOT_ALLOWED)
+    assert await result_of(scene, actor=NOBODY) == ToolResult("c", "denied", NOT_ALLOWED)
     assert [offered.name for offered in scene.model.asked[0].tools] == ["read", "look"]
 
 
@@ -416,5 +417,5 @@ async def test_what_is_hidden_is_sealed_where_a_call_comes_back_by_other_hands()
 async def test_an_agent_is_no_tool_where_none_can_be_called() -> None:
     tools = [tool("clerk", raising(AssertionError()), calls_agent=True), tool("look")]
     scene = Scene([call("c", "clerk")], ["So."], tools=tools)
-    assert await result_of(scene) == ToolResult("c", "denied", toolbox.NO_CALLS)
+    assert await result_of(scene) == ToolResult("c", "denied", NO_CALLS)
     assert [offered.name for offered in scene.model.asked[0].tools] == ["look"]

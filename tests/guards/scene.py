@@ -10,7 +10,7 @@ from carnet.core.people.identity import Secret
 from carnet.errors import AgentNotFound
 from carnet.guards.caller.authentication import KnownCaller
 from carnet.guards.candidate import Candidate
-from carnet.guards.target.target import KnownAgent, within_chain
+from carnet.guards.target.target import KnownAgent, WithinChain
 from carnet.ports.calls.agent import Target
 from carnet.ports.trust.trust import NewToken, Peer
 from carnet.testing.trust import MemoryPeers, MemoryTokens
@@ -128,6 +128,6 @@ def proved(claim_: Claim, tokens: MemoryTokens | None = None) -> Candidate:
         return peer is not None and peer.may_forward
 
     KnownCaller(tokens, listed)(candidate)
-    within_chain(candidate)
+    WithinChain()(candidate)
     KnownAgent(directory())(candidate)
     return candidate

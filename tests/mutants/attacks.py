@@ -119,8 +119,8 @@ SECURITY = (
     Mutant(
         "security:a39:limit",
         "core/chain/carnet.py",
-        "raise DepthExceeded(observed=position.depth, limit=position.last_depth + 1)",
-        "return",
+        "        raise DepthExceeded(\n            observed=position.depth,",
+        "        return\n        DepthExceeded(\n            observed=position.depth,",
         tests=("test_a_depth_at_or_above_the_limit_is_refused_before_anything_runs",),
     ),
     Mutant(

@@ -176,6 +176,75 @@ AGENTS_API = (
         "run=None,\n",
     ),
     Mutant(
+        "agents-api:trust:claims",
+        "guards/context.py",
+        "            verified = _has_signed(stated.host, proof) or _is_certified(stated, host)\n",
+        "            verified = True\n",
+        ("test_a_claimed_root_is_kept_and_joins_no_run",),
+    ),
+    Mutant(
+        "agents-api:trust:registry",
+        "stores/trust/callers.py",
+        "is_in_time = host.former_until is not None and now < host.former_until",
+        "is_in_time = True",
+        ("test_a_rotated_key_holds_beside_the_one_before_until_that_ends",),
+    ),
+    # The gateway ignores the headers.
+    *(
+        Mutant(
+            row,
+            "wire/stamps/caller_context.py",
+            "    claimed, mark = read(headers, last_depth=last_depth)\n    if mark is None:\n",
+            "    claimed, mark = read(Headers(()), last_depth=last_depth)\n    if mark is None:\n",
+        )
+        for row in (
+            *("agents-api:context:recover", "agents-api:context:fields"),
+            *("agents-api:context:metadata", "agents-api:context:cross-site"),
+            *("agents-api:resolution:beside-token", "agents-api:facts:parsing"),
+            *("agents-api:acceptance:principal", "agents-api:depth:bound-shown"),
+            *("agents-api:context:root", "agents-api:context:host"),
+            *("agents-api:headers:fail-closed", "agents-api:headers:names"),
+            *("agents-api:depth:default", "agents-api:depth:reference-host"),
+            *("agents-api:trust:claims", "agents-api:token:touched-last"),
+            "agents-api:facts:first-of-a-list",
+        )
+    ),
+    Mutant(
+        "agents-api:depth:budget",
+        "core/chain/carnet.py",
+        "if IterationBudget(CHAIN_DEPTH, ceiling, place.depth).exceeded:",
+        "if False:",
+        ("test_a_call_at_the_ceiling_of_an_agent_is_refused_and_told_all_of_it",),
+    ),
+    Mutant(
+        "agents-api:ceiling:deny-wins",
+        "core/people/identity.py",
+        "(self.deny and allows(self.deny, permission))",
+        "False",
+        ("test_a_ceiling_bounds_what_a_token_may_do_and_deny_wins",),
+    ),
+    Mutant(
+        "agents-api:ceiling:safe-default",
+        "core/principal.py",
+        "return SAFE_DEFAULT if is_autonomous else NO_CEILING",
+        "return NO_CEILING",
+        ("test_an_autonomous_token_may_not_pay_unless_somebody_wrote_that_down",),
+    ),
+    Mutant(
+        "agents-api:principal:owner",
+        "core/principal.py",
+        'if self.acting_user and self.auth_source != "agent_token":',
+        "if self.acting_user:",
+        ("test_a_token_that_stands_for_an_agent_owns_by_the_token_also_of_a_person",),
+    ),
+    Mutant(
+        "agents-api:policy:adapter",
+        "guards/admission/policy.py",
+        "            await policy.ask_call(entry.admitted)\n",
+        "            pass\n",
+        ("test_what_it_denies_is_refused_and_runs_nothing",),
+    ),
+    Mutant(
         "agents-api:context:top",
         "wire/stamps/caller_context.py",
         "if self.agent or self.user or self.host:",

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct, structs
 
 from carnet.assembly.agents.agents import Agents
-from carnet.assembly.agents.functions import load_classifier
+from carnet.assembly.agents.functions import build_policy, load_classifier
 from carnet.assembly.agents.kinds import KINDS, Kind, Parts
 from carnet.assembly.agents.models import LazyModels
 from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
@@ -28,6 +28,8 @@ from carnet.assembly.triggers.triggers import build_starter
 from carnet.assembly.trust.identity import build_access, build_identity
 from carnet.config import Settings
 from carnet.core.people.address import Identities
+from carnet.core.people.caller_host import CallerHost
+from carnet.core.people.identity import Secret
 from carnet.errors import CarnetError
 from carnet.faults import point
 from carnet.gateway.answer import Answering
@@ -44,6 +46,7 @@ from carnet.http.exchange import RouteTable, offered
 from carnet.http.refusal import Refusing
 from carnet.ports.calls.triggers import Starter
 from carnet.ports.trust.keys import PinnedKey
+from carnet.ports.trust.policy import OperatorPolicy
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.agents.http_engine import OpenStreams
@@ -105,13 +108,18 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
         self.dispatcher.start()
         self.backend.answers.start()
 
-    def take_over(self, peers: Iterable[Peer], keys: Iterable[PinnedKey]) -> None:
+    def take_over(
+        self,
+        peers: Iterable[Peer],
+        keys: Iterable[PinnedKey],
+        callers: Iterable[tuple[CallerHost, Secret | None]] = (),
+    ) -> None:
         """Stand in the place of the former one, for all that does not come by requests.
 
-        `peers` and their `keys` are those of the file.
+        `peers` and their `keys` are those of the file, and so are the `callers`.
         """
         settings, limits = self.settings, self.settings.limits
-        self.store.take(peers, keys, wait_hours=settings.inbox.expires)
+        self.store.take(peers, keys, callers, wait_hours=settings.inbox.expires)
         bound(self.store, settings, self.store.memory.bounds.starter)
         self.store.revocations.listen(self.runs.stop_ended)
         most, each = limits.tasks, limits.tasks_per_agent
@@ -184,14 +192,15 @@ def build_backend(
         settings, store, http, ring, clock, ids, stamps=stamps, dialects=dialects
     )
     parts = _parts(settings, store, elsewhere, dispatching, schemas, progress_writer, streams)
-    parts = structs.replace(parts, triggers=triggers)
+    policy = build_policy(settings)
+    parts = structs.replace(parts, triggers=triggers, policy=policy)
     agents = Agents(parts, kinds, None if former is None else former.agents.breakers)
     router = agents.router(store.peers)
     identities = Identities(settings.agents, domain=domain, default=settings.default_agent)
     concurrency = build_concurrency(settings.limits, former)
     by_proof = _signed(settings, store, ring, identities, schemas, http, lasting.ended)
     by_proof = build_identity(settings, store, http, ring, clock, identities).added(by_proof)
-    gate = _gate(settings, store, clock, ids, router, concurrency, stamps, by_proof)
+    gate = _gate(settings, store, clock, ids, router, concurrency, stamps, by_proof, policy)
     gate.on_return = journal.came_back
     dispatching.connect(gate, journal)
     return Backend(
@@ -217,6 +226,7 @@ def _gate(
     concurrency: Concurrency,
     stamps: Stamps,
     by_proof: Signed,
+    policy: OperatorPolicy | None,
 ) -> Gate:
     return Gate(
         GateParts(
@@ -228,6 +238,8 @@ def _gate(
             domain=settings.gateway.domain,
             depths=stamps.limits,
             has_ended=store.revocations.has_ended,
+            callers=store.callers,
+            policy=policy,
         ),
         turns=store.turns,
         concurrency=concurrency,

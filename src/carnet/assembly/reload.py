@@ -23,10 +23,12 @@ from msgspec import Struct, to_builtins
 
 from carnet.assembly.agents.modules import imported_anew, own_files
 from carnet.assembly.gateway import RunningGateway, build
-from carnet.assembly.store import file_keys, file_peers
+from carnet.assembly.store import file_callers, file_keys, file_peers
 from carnet.config import Settings
 from carnet.config.changes import changed, merged, pending
 from carnet.config.sources import all_of
+from carnet.core.people.caller_host import CallerHost
+from carnet.core.people.identity import Secret
 from carnet.errors import ConfigInvalid
 from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
@@ -71,6 +73,7 @@ class _Next(Struct, frozen=True, eq=False):
     gateway: RunningGateway
     peers: list[Peer]
     keys: list[PinnedKey]
+    callers: list[tuple[CallerHost, Secret | None]]
     marks: Marks
     changed: tuple[str, ...]
     needs_restart: tuple[str, ...]
@@ -172,8 +175,9 @@ class Reloading:
         with imported_anew(settings.base):
             try:
                 peers, keys = file_peers(settings), file_keys(settings)
+                callers = file_callers(settings)
             except ConfigInvalid as error:
-                wrong, peers, keys = [error], [], []
+                wrong, peers, keys, callers = [error], [], [], []
             try:
                 gateway = build(settings, former.store, self._clock, self._ids, former=former)
             except ConfigInvalid as error:
@@ -183,7 +187,7 @@ class Reloading:
             if attempt.is_given_up:
                 raise TimeoutError
             differing = tuple(changed(self._file, read)), tuple(pending(self._at_start, read))
-            return _Next(read, gateway, peers, keys, self.marks(read), *differing)
+            return _Next(read, gateway, peers, keys, callers, self.marks(read), *differing)
 
     def _take(self, found: _Next) -> Reloaded:
         """Let the new stand in the place of the former: in this one step of the loop."""
@@ -191,7 +195,7 @@ class Reloading:
         files = self._moved(found.marks)
         gateway.operations.reloading = self.page
         self.swap(gateway)
-        gateway.take_over(found.peers, found.keys)
+        gateway.take_over(found.peers, found.keys, found.callers)
         self.gateway, self._file, self._marks = gateway, found.read, found.marks
         retiring = asyncio.get_running_loop().create_task(former.retire())
         self._former[retiring] = former

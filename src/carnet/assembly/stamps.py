@@ -21,6 +21,7 @@ def known_stamps(settings: Settings, rows: Sequence[Stamp] = ROWS) -> Stamps:
         default=gateway.max_depth - 1,
         # It is exclusive, as `max_depth` is.
         hard=None if hard is None else hard - 1,
+        certificate=gateway.certificate_header,
     )
 
 

@@ -12,6 +12,9 @@ from carnet.config import (
     secret_path,
 )
 from carnet.config.engine import read_system
+from carnet.config.trust.callers import CallerSettings
+from carnet.core.people.caller_host import CallerHost
+from carnet.core.people.identity import Secret
 from carnet.core.people.session import SessionBounds
 from carnet.errors import ConfigInvalid, KeyInvalid
 from carnet.ports.memory.memory import STARTER, MemoryBounds
@@ -34,6 +37,7 @@ async def open_from(
     `exclusive` is for a gateway that serves from it. `peers` stand over the stored ones; by
     default they are those of the file.
     """
+    callers = file_callers(settings) if peers is None else []
     store = await open_store(
         settings.store.url,
         base=settings.base,
@@ -48,6 +52,7 @@ async def open_from(
         task_hours=settings.retention.task_hours,
         wait_hours=settings.inbox.expires,
     )
+    store.callers.take(callers)
     bound(store, settings, starter_of(settings) if exclusive else STARTER)
     store.pruner.rule = _prune_rule(settings.retention)
     return store
@@ -130,6 +135,26 @@ def _peer(settings: Settings, domain: str, peer: PeerSettings) -> Peer:
         from_file=True,
         log_names=peer.log_names,
     )
+
+
+def file_callers(settings: Settings) -> list[tuple[CallerHost, Secret | None]]:
+    """The hosts that carnet.toml lists, each with its key."""
+    return [_caller(settings, url, caller) for url, caller in settings.callers.items()]
+
+
+def _caller(
+    settings: Settings, url: str, caller: CallerSettings
+) -> tuple[CallerHost, Secret | None]:
+    key, where = caller.key, f'callers."{url}".key'
+    host = CallerHost(
+        url=url,
+        certificate=caller.certificate,
+        metadata=dict(caller.metadata),
+        rate_calls=caller.calls_per_minute,
+        has_key=key is not None,
+        from_file=True,
+    )
+    return host, None if key is None else resolve_secret(key, settings.base, key=where)
 
 
 def file_keys(settings: Settings) -> list[PinnedKey]:

@@ -42,7 +42,7 @@ from carnet.cli.see import (
 from carnet.cli.start import model, start
 from carnet.cli.times import write_span
 from carnet.cli.triggers import hooks, schedules
-from carnet.cli.trust import delegate, keys, peers, people, sessions, tokens
+from carnet.cli.trust import callers, delegate, keys, peers, people, sessions, tokens
 from carnet.errors import BY_CODE, CarnetError, ConfigInvalid, Internal, UsageInvalid
 from carnet.version import __version__
 
@@ -64,6 +64,7 @@ GROUPS: dict[str, tuple[click.Command, ...]] = {
         tokens.tokens,
         keys.keys,
         peers.peers,
+        callers.callers,
         tokens.agents,
     ),
     "money": (ledger.ledger,),

@@ -49,6 +49,7 @@ def resolve(settings: Settings, *, load: bool) -> dict[str, Sight]:
         try_to(partial(resolve_secret, ref, settings.base, key=key))
     try_to(lambda: secrets_file.load(secret_path(settings.store.secrets, settings.base)))
     try_to(lambda: check_files(settings))
+    try_to(lambda: look_at_policy(settings, load=load))
     if wrong:
         raise all_of(sorted(wrong, key=lambda error: _line(settings, str(error.facts["key"]))))
     return seen
@@ -71,9 +72,10 @@ def references(settings: Settings) -> Iterator[tuple[str, SecretRef]]:
             yield dotted(("models", name, "api_key")), model.api_key
     tokens = [(f'peers."{domain}"', peer.token) for domain, peer in settings.peers.items()]
     tokens += [(f"tools.{name}", tool.token) for name, tool in settings.tools.items()]
-    for section, token in tokens:
+    shared = [(f'callers."{url}".key', caller.key) for url, caller in settings.callers.items()]
+    for key, token in [*((f"{section}.token", token) for section, token in tokens), *shared]:
         if token is not None:
-            yield f"{section}.token", token
+            yield key, token
 
 
 def own_sources(settings: Settings) -> Iterator[Path]:
@@ -82,10 +84,24 @@ def own_sources(settings: Settings) -> Iterator[Path]:
     targets += [tool.target for tool in settings.tools.values()]
     lists = [settings.engine.tools, *(agent.tools or () for agent in settings.agents.values())]
     targets += [name for names in lists for name in names if ":" in name]
-    for target in (*targets, settings.gateway.injection_classifier):
+    for target in (*targets, settings.gateway.injection_classifier, settings.policy.target):
         path = None if target is None else module_file(target.partition(":")[0], settings.base)
         if path is not None:
             yield path
+
+
+def look_at_policy(settings: Settings, *, load: bool) -> None:
+    """Refuse a policy that cannot be asked."""
+    target, key = settings.policy.target, "policy.target"
+    if target is None:
+        return
+    if not load:
+        look(target, settings.base, key=key)
+        return
+    from carnet.assembly.agents.functions import load_policy
+
+    with own_modules(settings.base):
+        load_policy(target, settings.base, key=key)
 
 
 def look_at(settings: Settings, name: str, *, load: bool) -> Sight:

@@ -22,7 +22,7 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
             *("public_url", "max_depth", "max_chain_depth", "hard_max_depth", "strangers"),
             *("max_hops", "stranger_price_limit"),
             *("injection_classifier", "trusted_proxies", "cors_origins", "task_polling"),
-            "legacy_cards",
+            *("legacy_cards", "certificate_header"),
         }
     ),
     "inbox": frozenset({"notify", "expires"}),
@@ -33,6 +33,7 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
         }
     ),
     "sessions": frozenset({"idle_hours", "most_hours", "link_minutes"}),
+    "policy": frozenset({"target", "seconds"}),
     "log": frozenset({"format", "level"}),
     "limits": frozenset(
         {
@@ -50,6 +51,7 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
     "agents": frozenset({ALL}),
     "peers": frozenset({ALL}),
     "identity": frozenset({ALL}),
+    "callers": frozenset({ALL}),
     "models": frozenset({ALL}),
     "tools": frozenset({ALL}),
 }

@@ -36,7 +36,9 @@ from carnet.config.settings import (
 )
 from carnet.config.sources import Sources, dotted, nearest
 from carnet.config.tools import BUILT_IN, FIND_TOOLS, OF_WAYS, TOOL_NAME, WAYS, ToolSettings
+from carnet.config.trust.callers import CallerSettings
 from carnet.core.people.address import check_domain, check_local
+from carnet.core.people.caller_host import site_of
 from carnet.errors import AddressInvalid, ConfigInvalid
 
 FILE_NAME: Final = "carnet.toml"
@@ -95,6 +97,7 @@ def load(
     parts["store"] = sources.part(lambda: _store(sources))
     parts["agents"] = sources.part(lambda: _agents(sources, parts["limits"] or Limits(), kinds))
     parts["peers"] = sources.part(lambda: _peers(sources, dialects))
+    parts["callers"] = sources.part(lambda: _callers(sources))
     parts["models"] = sources.part(lambda: _models(sources, parts["limits"] or Limits()))
     if None not in (parts["agents"], parts["models"], parts["engine"]):
         _check_models(sources, parts["engine"], parts["agents"], parts["models"])
@@ -310,6 +313,26 @@ def _peer(sources: Sources, domain: str, dialects: Sequence[str]) -> PeerSetting
         sources.refuse(("peers", domain), f"is no peer's domain: {error.facts['reason']}")
     readers = {"dialect": one_of(*dialects, later=LATER_DIALECTS)}
     return sources.section(PeerSettings, ("peers", domain), readers)
+
+
+def _callers(sources: Sources) -> dict[str, CallerSettings]:
+    callers: dict[str, CallerSettings] = {}
+    for url in sources.names("callers"):
+        caller = sources.part(partial(_caller, sources, url))
+        if caller is not None:
+            callers[url] = caller
+    return callers
+
+
+def _caller(sources: Sources, url: str) -> CallerSettings:
+    path, site = ("callers", url), site_of(url)
+    if site != url:
+        fix = "" if site is None else f'; write [callers."{site}"]'
+        sources.refuse(path, f"is no URL of a host in its plain form{fix}")
+    caller = sources.section(CallerSettings, path)
+    if (caller.key is None) == (caller.certificate is None):
+        sources.refuse(path, "needs a 'key' or a 'certificate', not both")
+    return caller
 
 
 def _tools(sources: Sources) -> dict[str, ToolSettings]:

@@ -12,7 +12,14 @@ from typing import Annotated, Final, Literal
 from msgspec import Struct, structs
 
 from carnet.config import readers as read
-from carnet.config.dialogue.orchestrator import LIST, MOST_FANNED_OUT, fanned_out
+from carnet.config.dialogue.orchestrator import (
+    LIST,
+    BranchTimeout,
+    FannedOut,
+    First,
+    Join,
+    OnFailure,
+)
 from carnet.config.dialogue.participants import MOST_TURNS, ParticipantSettings, taking_part
 from carnet.config.engine import MOST_TOKENS, EngineSettings, ModelSettings
 from carnet.config.limits import (
@@ -35,6 +42,7 @@ from carnet.config.outbound import (
 )
 from carnet.config.readers import SecretRef
 from carnet.config.tools import ToolSettings, tool_names
+from carnet.config.trust.callers import CallerSettings, PolicySettings, field_name
 from carnet.config.trust.identity import Allow, Audience, Auth, IdentitySettings, OAuthOut
 from carnet.core.call import Price
 
@@ -92,6 +100,9 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
         read.networks(),
         "Reverse proxies whose X-Forwarded-For, X-Forwarded-Proto and Forwarded are believed.",
     ] = ()
+    certificate_header: Annotated[
+        str | None, field_name(), "The header by which proxies tell a caller's certificate (R33)."
+    ] = None
     legacy_cards: Annotated[bool, read.truth(), "A2A cards also serve clients of 0.3."] = True
     cors_origins: Annotated[
         tuple[str, ...],
@@ -202,6 +213,9 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     max_depth: Annotated[
         int | None, read.whole(1, MOST_DEPTH), "Lower than the gateway's, for this agent alone."
     ] = None
+    chain_depth: Annotated[
+        int | None, read.whole(1, MOST_DEPTH), "Its budget: the first depth that is refused."
+    ] = None
     reentry: Annotated[
         bool, read.truth(), "Whether it may be called again within its own chain."
     ] = False
@@ -263,25 +277,11 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     max_spend: Annotated[
         int | None, read.amount(), "conversation: an amount that ends it once it is spent."
     ] = None
-    agents: Annotated[
-        tuple[str, ...] | None,
-        fanned_out(),
-        "orchestrator: who is asked at once; left out, the handles that a message begins with.",
-    ] = None
-    join: Annotated[
-        str, read.text(), "orchestrator: list, or the agent here that is given all answers."
-    ] = LIST
-    first: Annotated[
-        int | None, read.whole(1, MOST_FANNED_OUT), "orchestrator: how many answers are enough."
-    ] = None
-    branch_timeout: Annotated[
-        float | None, read.seconds(), "orchestrator: seconds that each of them may take."
-    ] = None
-    on_failure: Annotated[
-        Literal["collect", "fail"],
-        read.one_of("collect", "fail"),
-        "orchestrator: whether failures stand beside the answers, or the first ends all.",
-    ] = "collect"
+    agents: FannedOut = None
+    join: Join = LIST
+    first: First = None
+    branch_timeout: BranchTimeout = None
+    on_failure: OnFailure = "collect"
     retries: Annotated[
         int,
         read.whole(0, 3),
@@ -316,6 +316,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     retention: RetentionSettings
     agents: dict[str, AgentSettings]
     peers: dict[str, PeerSettings]
+    callers: dict[str, CallerSettings]
     models: dict[str, ModelSettings]
     egress: EgressSettings
     identity: IdentitySettings
@@ -325,6 +326,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     sessions: SessionSettings
     engine: EngineSettings
     tools: dict[str, ToolSettings]
+    policy: PolicySettings
     log: LogSettings
     limits: Limits
     source: Path  # carnet.toml
@@ -382,12 +384,14 @@ SECTIONS: dict[str, type[Struct]] = {
     "owner": OwnerSettings,
     "sessions": SessionSettings,
     "engine": EngineSettings,
+    "policy": PolicySettings,
     "log": LogSettings,
     "limits": Limits,
 }
 FAMILIES: dict[str, type[Struct]] = {
     "agents": AgentSettings,
     "peers": PeerSettings,
+    "callers": CallerSettings,
     "models": ModelSettings,
     "tools": ToolSettings,
 }

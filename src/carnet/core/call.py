@@ -28,10 +28,10 @@ from carnet.core.people.identity import (
     CHAT,
     Account,
     Caller,
-    Context,
     Payer,
     Secret,
     Skill,
+    StatedContext,
     Trust,
     owner_of,
 )
@@ -121,7 +121,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     delegation: str | None = None  # the token, as it was written
     correlation: str | None = None  # the caller's own name for its request
     key: str | None = None  # by which it tells repeats of its request, if it knows no turns
-    context: Context | None = None  # who claims to call, beside what is proved
+    context: StatedContext | None = None  # who claims to call, beside what is proved
     resolution: StatedResolution | None = None  # what its turn waits for
     budget: Spending | None = None  # the most that its sender says it is willing to spend
     exactly_once: bool = False  # a repeat of it is refused, and not answered from the record
@@ -182,6 +182,7 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     is_remote: bool = False  # calls to it get the carnet of the next hop
     chain: str = "tangle"  # the stamp whose limit a chain has that begins with a call to it
     last_depth: int | None = None  # lower than the gateway's, for this agent alone
+    chain_depth: int | None = None  # its budget of that name: the first depth that is refused
     price: Price = _FREE
     most_cost: int = 0  # the most another organisation may charge for one call
     takes_budget: bool = False  # and it is told, with the call, if that is less this time

@@ -24,7 +24,8 @@ from carnet.core.messages.events import Done, Message, Text, ToolCall, Waiting
 from carnet.core.messages.output import Sink
 from carnet.engine.completion import Completion, CompletionSink
 from carnet.engine.history import completed, result_of, unanswered
-from carnet.engine.toolbox import Toolbox, ToolRun, ToolTurn
+from carnet.engine.toolbox import Toolbox, ToolRun
+from carnet.engine.tools.turn import ToolTurn
 from carnet.errors import CarnetError, ProviderError
 from carnet.ports.engine.loop import LoopTurn
 from carnet.ports.engine.model import LanguageModel, ModelAsk, Recall
@@ -114,6 +115,7 @@ class _LoopRun:
             triggers=turn.triggers,
             memory=turn.memory,
             past=turn.past,
+            ask_policy=turn.ask_policy,
         )
         self._tools = ToolRun(toolbox, tool_turn, self._sink)
         self._messages: list[Message] = []

@@ -30,7 +30,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from carnet.core.messages.events import ToolCall, ToolResult
-from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Sink
 from carnet.core.messages.parameters import Tool
 from carnet.engine.history import marked
@@ -43,21 +42,21 @@ from carnet.engine.tools.search import (
     matching,
     words_of_found,
 )
-from carnet.errors import Cancelled, CarnetError, Ours, ShuttingDown, ToolUnusable
-from carnet.ports.engine.calls import AgentCalls, CalleeWaits
+from carnet.engine.tools.turn import ToolTurn
+from carnet.errors import (
+    Cancelled,
+    CarnetError,
+    Ours,
+    ShuttingDown,
+    ToolUnusable,
+)
+from carnet.ports.engine.calls import CalleeWaits
 from carnet.ports.engine.tools import (
-    Begins,
-    HiddenSeal,
     LoopTool,
-    Once,
     ToolFailed,
     ToolSource,
     ToolUse,
-    TurnTriggers,
-    unnoted,
 )
-from carnet.ports.memory.memory import TurnMemory
-from carnet.ports.memory.past import TurnPast
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.dialects.engine_chat.request import arguments_of, is_name
 from carnet.wire.dialects.engine_chat.writer import words_of
@@ -74,61 +73,15 @@ UNKNOWN: Final = "There is no tool of this name."
 NOT_AN_OBJECT: Final = "The arguments are not a JSON object."
 TOO_LONG: Final = "The arguments are too long."
 REPEATED: Final = "This call was made before, with the same arguments. Its result is the same."
-NOT_ALLOWED: Final = "This tool may not be used here."
+NOT_BY_POLICY: Final = "The policy of this gateway denies this tool."
 UNSURE: Final = "This was begun, and then interrupted. Whether it was done is not known."
 DENIED: Final = "This was asked for and denied."
-NO_TRIGGERS: Final = "Schedules and hooks are made for people, and not from here."
-NO_CALLS: Final = "Other agents cannot be called from here."
-NO_HOP: Final = "Other agents cannot be called from here: this is the last hop of its chain."
-NO_MEMORY: Final = "Memory is kept for people, and this call is made for none."
-NO_PAST: Final = "Only the agent that a person has asked herself may search her conversations."
 TOO_SLOW: Final = "The tool did not answer in time."
 FAILED: Final = "The tool failed."
 CUT: Final = "\n[cut here: the output was too long]"
 
 # Whatever a tool may raise that is about itself. What else unwinds a turn passes.
 _RAISED: Final = (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError)
-
-
-class ToolTurn(Struct, frozen=True, kw_only=True):
-    """Whom tools are used for in one turn, and what was answered where somebody was asked."""
-
-    actor: EngineActor
-    correlation: str
-    name: str = ""  # of the turn, as our log has it
-    resolved: Mapping[str, Resolution]  # by the ids of calls
-    once: Once
-    begins: Begins = unnoted
-    seal: HiddenSeal | None = None  # for what is hidden in calls that come back
-    calls: AgentCalls | None = None
-    is_final: bool = False
-    conversation: str | None = None
-    client_context: Mapping[str, Any] = {}
-    triggers: TurnTriggers | None = None
-    memory: TurnMemory | None = None
-    past: TurnPast | None = None
-
-    def denied(self, tool: LoopTool) -> str:
-        """Why a tool may not be used, whatever it is given; empty where it may."""
-        if tool.permission is not None and not self.actor.may(tool.permission):
-            return NOT_ALLOWED
-        if tool.needs_triggers and self.triggers is None:
-            return NO_TRIGGERS
-        if tool.needs_memory and self.memory is None:
-            return NO_MEMORY
-        if tool.needs_past and self.past is None:
-            return NO_PAST
-        return self._calls_denied() if tool.calls_agent else ""
-
-    def _calls_denied(self) -> str:
-        if self.is_final:
-            return NO_HOP
-        return NO_CALLS if self.calls is None else ""
-
-    @property
-    def logged(self) -> dict[str, object]:
-        """What our log is told of every line about it."""
-        return {"correlation_id": self.correlation, "turn": self.name or None}
 
 
 class Outcomes(Struct, frozen=True):
@@ -289,6 +242,8 @@ class ToolRun:
         async def act() -> list[Any]:
             if refusal is not None or tool is None or arguments is None:
                 return (refusal or ToolOutcome("error", UNKNOWN)).kept
+            if await self._turn.is_denied_by_policy(call.name):
+                return ToolOutcome("denied", NOT_BY_POLICY).kept
             given = self._approved(call, tool, arguments)
             if given is None:
                 return ToolOutcome("denied", DENIED).kept

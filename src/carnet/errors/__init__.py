@@ -12,11 +12,11 @@
     ├── Refused              the request was understood and may not run
     │   ├── who              TokenMissing  TokenInvalid  PermissionMissing  TooManyFailures
     │   │                    PersonRequired  SessionInvalid  SignInCodeInvalid  CrossSite
-    │   │                    CredentialInvalid  AccessDenied
+    │   │                    CredentialInvalid  AccessDenied  CallerNotVerified  PolicyDenied
     │   ├── proof            SignatureMissing  SignatureInvalid  SignatureExpired
     │   │                    InsufficientCoverage  HeaderNotSigned  DigestInvalid
     │   │                    DigestMismatch  DestinationMismatch  KeyUnknown  KeyRevoked
-    │   │                    NonceReplayed  TimestampOutOfWindow
+    │   │                    NonceReplayed  TimestampOutOfWindow  StrangerKeyChanged
     │   ├── delegation       DelegationInvalid  DelegationWidened  DelegationExceeded
     │   │                    DelegationReplayed
     │   ├── content          InjectionDetected  SkillNotFound  SkillForbidden

@@ -182,19 +182,43 @@ class MethodNotAllowed(Refused, code="method_not_allowed", status=405):
 
 
 class DepthExceeded(
-    Refused, code="bridge_depth_exceeded", status=429, public=("observed", "limit")
+    Refused,
+    code="bridge_depth_exceeded",
+    status=429,
+    public=("observed", "limit", "stamp", "ceiling", "root"),
 ):
     """The chain of agents calling agents is as long as this gateway allows.
 
-    Terminal: the same call will be refused again, so clients must not retry it.
+    Terminal: the same call will be refused again, so clients must not retry it. `stamp` is what the
+    limit belongs to: the headers of one convention, or `chain_depth`, the budget of an agent or of
+    a token, which also tells its `ceiling` and the `root` of the chain.
     """
 
     template = "This call arrived at depth {observed}; the limit here is {limit}."
     hint = "Answer from what you have, or ask the operator of this gateway to raise max_depth."
 
-    def __init__(self, *, observed: int, limit: int, leaving: bool = False) -> None:
-        """`limit` is exclusive: the first depth that is refused; `leaving` is a call from here."""
-        super().__init__(observed=observed, limit=limit, **({"leaving": 1} if leaving else {}))
+    def __init__(
+        self,
+        *,
+        observed: int,
+        limit: int,
+        leaving: bool = False,
+        stamp: str | None = None,
+        budget_of: str | None = None,
+        root: str | None = None,
+    ) -> None:
+        """`limit` is exclusive: the first depth that is refused; `leaving` is a call from here.
+
+        `stamp` is the one that the limit belongs to (R36). `budget_of` is whose budget has ended,
+        and `root` the request that the chain began with, as the caller has named it.
+        """
+        more: dict[str, Fact] = {"leaving": 1} if leaving else {}
+        if stamp is not None:
+            more["stamp"] = stamp
+        if budget_of is not None:
+            more |= {"stamp": CHAIN_DEPTH, "ceiling": limit, "budget_of": budget_of}
+            more |= {} if root is None else {"root": root}
+        super().__init__(observed=observed, limit=limit, **more)
 
     @property
     def safe_text(self) -> str:
@@ -204,13 +228,22 @@ class DepthExceeded(
         """
         if self.facts.get("limit") is None:
             return f"This call arrived at depth {self.facts.get('observed')}; limit: not told."
-        if self.facts.get("leaving"):
-            return (
-                "A call from here would be at depth {observed}; the limit here is {limit}.".format(
-                    **self.facts
-                )
-            )
-        return super().safe_text
+        is_budget = self.facts.get("stamp") == CHAIN_DEPTH
+        what = "the budget chain_depth" if is_budget else "the limit"
+        words = "A call from here would be" if self.facts.get("leaving") else "This call arrived"
+        return f"{words} at depth {self.facts['observed']}; {what} here is {self.facts['limit']}."
+
+    @property
+    def next_step(self) -> str:
+        """What the caller can do about it: each limit is raised by a setting of its own."""
+        setting = _SETTINGS.get(str(self.facts.get("stamp")), "max_depth")
+        if self.facts.get("budget_of") is not None:
+            setting = f"chain_depth of the {self.facts['budget_of']}"
+        return self.hint.replace("max_depth", setting)
+
+
+CHAIN_DEPTH = "chain_depth"  # the budget of an agent or of a token
+_SETTINGS = {"caller_context": "max_chain_depth", CHAIN_DEPTH: CHAIN_DEPTH}
 
 
 class ChainFinal(Refused, code="chain_final", status=429, public=("hop", "hops")):

@@ -17,6 +17,30 @@ class TokenInvalid(Refused, code="token_invalid", status=401):
     hint = "Use a current token; 'carnet tokens list' shows which exist, 'tokens create' makes one."
 
 
+class PolicyDenied(Refused, code="policy_denied", public=("action",)):
+    """The policy that the operator has set (`[policy] target`) denies the call or the tool.
+
+    It also does where the policy fails or does not answer in time. Why, is in the gateway's log.
+    """
+
+    template = "The policy of this gateway denies this {action}."
+    hint = "Do not repeat it; the operator of the gateway finds the reason in its log."
+
+    def __init__(self, detail: str = "", /, *, action: str = "call") -> None:
+        """`detail` is the policy's reason, for the log alone; `action` is a call or a tool."""
+        super().__init__(detail, action=action)
+
+
+class CallerNotVerified(Refused, code="caller_not_verified", status=401):
+    """The key or certificate beside a caller context is not that of the host which it names.
+
+    Whether the host is listed, and whether its key has ended, is told to nobody.
+    """
+
+    template = "The calling host could not be verified by the key that was shown."
+    hint = "Show the key that 'carnet callers add' or 'callers rotate' printed, or show none."
+
+
 class SessionInvalid(Refused, code="session_invalid", status=401):
     """Nobody is signed in: the session is unknown, was ended or has run out, or there is none."""
 

@@ -307,6 +307,7 @@ class Answering:
                 depth=carnet.depth,
                 state=state,
                 seconds=round(seconds, 6),
+                caller=None if call.caller.context is None else str(call.caller.context),
             )
         )
 

@@ -243,10 +243,10 @@ class DialectEndpoint:
             by_host=lambda: self._published.named(exchange),
         )
         arrival.correlation = exchange.line.correlation
+        arrival.is_proxied = exchange.line.is_proxied
         if not dialect.is_signed:
             stamped = arrival.stamped()
-            if way.kind == "call":
-                arrival.run = stamped.run
+            arrival.run = stamped.run if way.kind == "call" else None
         entered: list[LargeBody] = []  # where the body is a large one
         claim: Claim | None = None
         try:

@@ -12,6 +12,7 @@ from carnet.core.messages.events import Event, Failed, Waiting, read_events
 from carnet.core.messages.interrupt import InterruptRecord, chain_of
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.money.amount import format_amount
+from carnet.core.people.context import context_page
 from carnet.gateway.tasks import view_of
 from carnet.ports.calls.tasks import StoredTask
 from carnet.ports.world.records import (
@@ -110,6 +111,7 @@ def run_line(summary: RunSummary, currency: str) -> Page:
         "started": when(summary.started),
         "ended": when(summary.ended),
         "agent": summary.agent,
+        "caller": summary.caller,
         "payer": str(summary.payer),
         "turns": summary.turns,
         "depth": summary.depth,
@@ -173,7 +175,7 @@ async def run_page(
         "started": when(turns[0].created),
         "ended": None if None in ended else when(max(end for end in ended if end is not None)),
         "depth": _deepest(turns, outgoing),
-        "limit": limit,
+        "limit": _bound_of(turns, limit),
         "turns": tree(turns, outgoing, with_words=reader is None, contents=shown),
         **({"is_cut": is_cut} if full else {}),
     }
@@ -302,6 +304,9 @@ def turn_page(turn: Turn, outgoing: list[Page]) -> Page:
         "agent": turn.agent,
         "speaker": turn.speaker,
         "depth": turn.depth,
+        "limit": None if turn.last_depth is None else turn.last_depth + 1,
+        "limit_by": turn.bound_by,
+        "context": context_page(turn.context),
         "state": turn.state,
         "attempt": turn.attempt,
         "actor": turn.actor,
@@ -320,6 +325,12 @@ def _cost(turns: Sequence[Turn], entries: Sequence[LedgerEntry]) -> int:
     """What the turns that are shown cost: what the ledger says, and nothing else."""
     shown = {(turn.turn, turn.payer) for turn in turns}
     return sum(entry.amount for entry in entries if (entry.turn, entry.debit) in shown)
+
+
+def _bound_of(turns: Sequence[Turn], limit: int) -> int:
+    """The limit that held for the deepest of them; `limit` where no stamp has set one (R36)."""
+    deepest = max(turns, key=lambda turn: turn.depth)
+    return limit if deepest.last_depth is None else deepest.last_depth + 1
 
 
 def _deepest(turns: Sequence[Turn], outgoing: Mapping[int, list[Page]]) -> int:

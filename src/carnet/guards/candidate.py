@@ -4,14 +4,12 @@ Internal and mutable: each guard writes what it proved, the next one reads it. W
 gate is an immutable Call.
 """
 
-import re
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Final, Never, Protocol
-
-from msgspec.structs import replace
+from typing import TYPE_CHECKING, Never, Protocol
 
 from carnet.core.call import Claim
 from carnet.core.chain.carnet import TOP, Position
+from carnet.core.people.caller_host import CallerHost
 from carnet.core.people.delegation import Delegation
 from carnet.core.people.evidence import Evidence, Fault
 from carnet.core.people.grant import Grant
@@ -20,8 +18,6 @@ from carnet.core.people.proof import Proof, Spending
 from carnet.errors import Internal, SignatureMissing
 from carnet.ports.calls.agent import Target
 from carnet.ports.trust.trust import Peer
-
-_URL: Final = re.compile(r"https?://([A-Za-z0-9.-]+)(?=[:/?#]|\Z)", re.ASCII)
 
 
 class Candidate:
@@ -35,12 +31,14 @@ class Candidate:
         "budget",
         "caller",
         "claim",
+        "context",
         "credential",
         "deadline",
         "delegation",
         "evidence",
         "faults",
         "grant",
+        "host",
         "key",
         "now",
         "on_behalf_of",
@@ -83,6 +81,8 @@ class Candidate:
         self.faults: tuple[Fault, ...] = ()  # why other evidence was set aside
         self.speaks = ""  # who of its organisation: those share no turns (M50)
         self.grant: Grant | None = None  # of an access token that was verified
+        self.context: Context | None = None  # what the caller says of itself, judged
+        self.host: CallerHost | None = None  # whose it is, where that is listed and verified
         if claim.proof is not None:
             self.proof = claim.proof
 
@@ -100,17 +100,3 @@ class Guard(Protocol):
 
     def __call__(self, candidate: Candidate, /) -> Awaitable[None] | None:
         """Judge the candidate, now or when what is returned has been waited for."""
-
-
-def in_context(caller: Caller, context: Context, proof: Proof | None) -> Caller:
-    """The caller with what it says of itself, and whether that is proved."""
-    context = replace(context, verified=_is_of(context.host, proof))
-    return replace(caller, context=context)
-
-
-def _is_of(host: str, proof: Proof | None) -> bool:
-    """Whether the host that a caller names is the one whose signature covers what it says."""
-    if proof is None or proof.document is None:
-        return False
-    named = _URL.match(host)
-    return named is not None and named[1].lower() == proof.document.issuer

@@ -50,7 +50,7 @@ from carnet.core.chain.carnet import Position
 from carnet.core.memo import Memo
 from carnet.core.people.address import AGENT, host_of
 from carnet.core.people.grant import consented, payer_of
-from carnet.core.people.identity import Account, Caller, Payer, Secret, Token, allows
+from carnet.core.people.identity import Account, Caller, Payer, Secret, Token
 from carnet.core.people.proof import SECOND_US, Proof
 from carnet.core.sealed_call import Later
 from carnet.errors import (
@@ -121,7 +121,7 @@ class Paying:
         token = self._tokens.find(credential)
         if token is not None:
             # The principal's rights hold as well as the caller's (A35).
-            may = _may_pay(token, candidate.target) and allows(token.scopes, candidate.target.needs)
+            may = _may_pay(token, candidate.target) and token.may(candidate.target.needs)
             if not token.is_live(candidate.now) or not may:
                 raise PayerRefused
             return self._own(token, by_forwarding=True)
@@ -206,7 +206,7 @@ def check_pay(caller: Caller, target: Target) -> None:
 
 
 def _may_pay(token: Token, target: Target) -> bool:
-    return not target.may_cost or allows(token.scopes, PAY)
+    return not target.may_cost or token.may(PAY)
 
 
 class OpenCalls:

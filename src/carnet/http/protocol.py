@@ -195,6 +195,7 @@ class HardProtocol(Arrivals):
         client, scheme = self._believed() if self._is_behind_proxy else (self.client, self.scheme)
         before: RequestResponseCycle | None = self.cycle
         cycle = self.cycle = self.make_request(client, scheme, expects=expects)
+        cycle.scope[LINE].is_proxied = self._is_behind_proxy  # type: ignore[literal-required]
         if before is None or before.response_complete:
             # What came with the head is read first: if it is malformed, nothing has begun.
             self._running, self._ready = cycle, (cycle, self.config.loaded_app)

@@ -22,6 +22,7 @@ from carnet.stores.secrets import secrets_file
 from carnet.stores.sqlite import driver as sqlite
 from carnet.stores.sqlite.reader import SqliteReader
 from carnet.stores.store import LEASE_SECONDS, Store, Worker
+from carnet.stores.trust.callers import StoredCallers
 from carnet.stores.trust.delegations import StoredDelegations
 from carnet.stores.trust.own_keys import StoredKeys
 from carnet.stores.trust.peers import StoredPeers
@@ -79,6 +80,7 @@ async def open_store(
         keys=StoredKeys(database, keys, clock),
         pinned=StoredPinnedKeys(database, file_keys),
         delegations=StoredDelegations(database, clock),
+        callers=StoredCallers(database, keys, ids),
         sessions=StoredSessions(database, keys, clock, ids),
     )
     release = None if lock is None else lock.release

@@ -14,6 +14,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from carnet.core.people.caller_host import CallerHost
+from carnet.core.people.identity import Secret
 from carnet.errors import CarnetError, ConfigInvalid
 from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
@@ -104,7 +106,7 @@ class Store:
         hours: RetentionHours = RETENTION_HOURS,
     ) -> None:
         """`worker` is us."""
-        self._database, self._clock = database, clock
+        self._database, self._clock, self.callers = database, clock, trust.callers
         self._serves, self._release = worker.serves, worker.release
         self._lease_seconds, self.worker = worker.lease_seconds, worker.name
         self._watches = RunWatches(poll_seconds=POLL_SECONDS if database.is_shared else None)
@@ -156,10 +158,18 @@ class Store:
     def _beside(self, database: Database) -> tuple[Checkpoints, UsedNonces]:
         return Checkpoints(database, self._seals), UsedNonces(database)
 
-    def take(self, peers: Iterable[Peer], keys: Iterable[PinnedKey], *, wait_hours: int) -> None:
-        """Hold to a configuration file that was read again: its peers, and their keys."""
+    def take(
+        self,
+        peers: Iterable[Peer],
+        keys: Iterable[PinnedKey],
+        callers: Iterable[tuple[CallerHost, Secret | None]] = (),
+        *,
+        wait_hours: int,
+    ) -> None:
+        """Hold to a configuration file that was read again: peers, their keys, calling hosts."""
         self.peers.take(peers)
         self.pinned.take(keys)
+        self.callers.take(callers)
         self._waiting.wait_hours = wait_hours
         self._trust_changed()
 

@@ -6,7 +6,8 @@ from hashlib import sha256
 from msgspec import structs
 
 from carnet.core.people.identity import Secret, Token
-from carnet.ports.trust.trust import NewToken, Peer
+from carnet.core.principal import ceiling_of
+from carnet.ports.trust.trust import NewToken, Peer, Whose
 
 
 def _hash(credential: Secret) -> bytes:
@@ -38,6 +39,16 @@ class MemoryTokens:
             spending_limit=token.spending_limit,
             expires=token.expires,
             number=str(len(self._by_hash) + 1),
+            person=token.person,
+            agent=token.agent,
+            client=token.client,
+            workspace=token.workspace,
+            chain_depth=token.chain_depth,
+            ceiling=ceiling_of(
+                token.allow,
+                token.deny,
+                is_autonomous=token.agent is not None and token.person is None,
+            ),
         )
         self._by_hash[record.hash] = record
         return record
@@ -56,6 +67,14 @@ class MemoryTokens:
         """Make one with a text derived from its name."""
         text = f"ck_{new.name}"
         return self.add(text, new, now), Secret(text)
+
+    async def revoke_all(self, whose: Whose, value: str | int, now: int) -> list[str]:
+        """Revoke all of somebody."""
+        found = [token for token in self._by_hash.values() if getattr(token, whose) == value]
+        live = [token for token in found if token.is_live(now)]
+        for token in live:
+            self._by_hash[token.hash] = structs.replace(token, revoked=now)
+        return [token.name for token in live]
 
     async def revoke(self, name: str, now: int) -> bool:
         for key, token in self._by_hash.items():

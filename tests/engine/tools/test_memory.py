@@ -9,8 +9,8 @@ import pytest
 from carnet.core.memory.text import LineHit, find_lines
 from carnet.core.messages.events import Done, ToolCall, ToolResult, Waiting
 from carnet.core.people.identity import Ceiling
-from carnet.engine.toolbox import NO_MEMORY
 from carnet.engine.tools.memory import MOST_READ, memory_tool
+from carnet.engine.tools.turn import NO_MEMORY
 from carnet.errors import MemoryFull, StorageUnavailable
 from carnet.ports.memory.memory import MemoryFile
 from carnet.wire.dialects.engine_chat.actor import EngineActor

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from carnet.core.messages.events import ToolCall, ToolResult
 from carnet.core.people.identity import Ceiling
-from carnet.engine.toolbox import NO_PAST
 from carnet.engine.tools.past import NO_HITS, PAST_TOOL, SHOWN_CONVERSATIONS
+from carnet.engine.tools.turn import NO_PAST
 from carnet.ports.memory.past import PastHit
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from tests.engine.scene import Scene

@@ -1,9 +1,11 @@
 """The agents-api headers of real requests: where they put a call, and what is refused of them."""
 
+from typing import Any
+
 import pytest
 
 import carnet
-from tests.support.http import HeaderList
+from tests.support.http import HeaderList, Reply
 from tests.support.organisation import Organisation
 from tests.support.served import executions
 
@@ -27,16 +29,21 @@ def refuse(acme: Organisation, headers: HeaderList) -> None:
     assert executions(acme.folder, "echo") == before
 
 
+def turns_of(acme: Organisation, reply: Reply) -> list[dict[str, Any]]:
+    """The turns of the run that an answer belongs to."""
+    assert reply.status == 200
+    turns: list[dict[str, Any]] = acme.get(f"/runs/{reply.headers['x-tangle-runid']}").json["turns"]
+    return turns
+
+
 def test_the_five_headers_place_a_call_in_its_chain(acme: Organisation) -> None:
-    assert acme.chat("hi", headers=chain("root-placed")).status == 200
-    page = acme.get("/runs/root-placed").json
-    assert [turn["depth"] for turn in page["turns"]] == [2]
+    [turn] = turns_of(acme, acme.chat("hi", headers=chain("root-placed")))
+    assert (turn["depth"], turn["context"]["root"]) == (2, "root-placed")
 
 
-def test_the_root_is_the_run_of_the_call_and_of_what_it_calls(acme: Organisation) -> None:
+def test_what_is_called_for_a_call_of_a_chain_is_one_deeper(acme: Organisation) -> None:
     reply = acme.chat("echo hi", "relay", headers=chain("root-below", "1"))
-    assert (reply.text, reply.headers["x-tangle-runid"]) == ("hi", "root-below")
-    [turn] = acme.get("/runs/root-below").json["turns"]
+    [turn] = turns_of(acme, reply)
     assert (turn["depth"], [below["depth"] for below in turn["children"]]) == (1, [2])
 
 
@@ -44,10 +51,9 @@ def test_the_root_is_the_run_of_the_call_and_of_what_it_calls(acme: Organisation
 def test_without_a_depth_a_call_is_at_the_top_of_its_chain(
     acme: Organisation, headers: HeaderList
 ) -> None:
-    reply = acme.chat("hi", headers=headers)
-    run = reply.headers["x-tangle-runid"]
-    assert (run == "root-top") is bool(headers)
-    assert acme.get(f"/runs/{run}").json["turns"][0]["depth"] == 0
+    [turn] = turns_of(acme, acme.chat("hi", headers=headers))
+    assert turn["depth"] == 0
+    assert turn["context"] is None or turn["context"]["root"] == "root-top"
 
 
 @pytest.mark.parametrize("named", [AGENT, HOST, USER])
@@ -96,12 +102,11 @@ def test_a_host_may_have_a_port_and_a_path(acme: Organisation, host: str) -> Non
 
 def test_what_the_public_value_writes_is_read_by_a_gateway(acme: Organisation) -> None:
     context = carnet.CallerContext("source", 7, "https://source.example", 3, "root-public")
-    assert acme.chat("hi", headers=list(context.to_headers().items())).status == 200
-    assert acme.get("/runs/root-public").json["turns"][0]["depth"] == 3
+    [turn] = turns_of(acme, acme.chat("hi", headers=list(context.to_headers().items())))
+    assert (turn["depth"], turn["context"]["root"]) == (3, "root-public")
 
 
 def test_what_the_top_writes_is_read_as_the_top(acme: Organisation) -> None:
     top = carnet.CallerContext.top("root-of-all")
-    reply = acme.chat("hi", headers=list(top.to_headers().items()))
-    assert reply.headers["x-tangle-runid"] == "root-of-all"
-    assert acme.get("/runs/root-of-all").json["turns"][0]["depth"] == 0
+    [turn] = turns_of(acme, acme.chat("hi", headers=list(top.to_headers().items())))
+    assert (turn["depth"], turn["context"]["root"]) == (0, "root-of-all")

@@ -255,7 +255,7 @@ async def test_no_child_below_the_last_depth() -> None:
     final = await scene.gate.admit(claim(marks=in_run(depth=3)))
     with pytest.raises(DepthExceeded) as refused:
         await scene.child(final)
-    assert refused.value.public_facts() == {"observed": 4, "limit": 4}
+    assert refused.value.public_facts() == {"observed": 4, "limit": 4, "stamp": "tangle"}
     assert "would be at depth 4" in refused.value.safe_text
 
 

@@ -1,11 +1,10 @@
 """Who is calling: tokens at the gate."""
 
 import pytest
-from msgspec.structs import replace
 
 from carnet.core.call import Ask, Claim
 from carnet.core.messages.events import Message
-from carnet.core.people.identity import Context, Secret
+from carnet.core.people.identity import Secret
 from carnet.errors import Internal, TokenInvalid, TokenMissing
 from carnet.guards.caller.authentication import KnownCaller, bearer
 from carnet.guards.candidate import Candidate
@@ -82,14 +81,19 @@ def test_a_candidate_gives_nothing_that_no_guard_has_proved(fact: str) -> None:
         getattr(Candidate(claim(None), NOW), fact)
 
 
-def test_what_the_holder_of_a_token_says_of_itself_is_kept_as_claimed_and_for_this_call() -> None:
+def test_a_caller_has_what_its_token_was_made_with() -> None:
     tokens = MemoryTokens()
-    tokens.add("ck_good", NewToken(name="alice", scopes=frozenset({"call:*"})))
-    guard = KnownCaller(tokens, lambda _: False)
-    context = Context(agent="critic", user=7, host="https://b.example", verified=True)
-    candidate = Candidate(replace(claim("Bearer ck_good"), context=context), NOW)
-    silent = Candidate(claim("Bearer ck_good"), NOW)
-    guard(candidate)
-    guard(silent)
-    assert candidate.caller.context == replace(context, verified=False)
-    assert silent.caller == replace(candidate.caller, context=None)
+    new = NewToken(
+        name="bot",
+        scopes=frozenset({"call:*"}),
+        agent="echo",
+        client="bridge",
+        workspace="north",
+        deny=frozenset({"pay"}),
+    )
+    tokens.add("ck_good", new)
+    candidate = Candidate(claim("Bearer ck_good"), NOW)
+    KnownCaller(tokens, lambda _: False)(candidate)
+    caller = candidate.caller
+    assert (caller.agent, caller.client, caller.workspace) == ("echo", "bridge", "north")
+    assert (caller.may("call:echo"), caller.may("pay")) == (True, False)

@@ -31,7 +31,7 @@ def test_an_agent_may_take_less_depth_than_the_gateway() -> None:
     assert proved(claim("shallow", marks=(tangle(1),))).position.last_depth == 1
     with pytest.raises(DepthExceeded) as refused:
         proved(claim("shallow", marks=(tangle(2),)))
-    assert refused.value.public_facts() == {"observed": 2, "limit": 2}
+    assert refused.value.public_facts() == {"observed": 2, "limit": 2, "stamp": "tangle"}
     assert proved(claim("shallow")).position.last_depth is None
 
 

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
@@ -101,9 +103,9 @@ class World(NamedTuple):
         return send(self.acme, agent, metadata, text=text, **more)
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("mentions")
+@contextmanager
+def mentioning(folder: Path) -> Iterator[World]:
+    """The gateway and the server, started."""
     notes = folder / "notes"
     notes.mkdir()
     with serving(notes) as address, Stage(folder / "stage") as stage:
@@ -111,6 +113,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         acme = stage.organisation("acme.example", config=config, agents=AGENTS)
         acme.start()
         yield World(acme, Scene(acme, address.url, notes))  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with mentioning(tmp_path_factory.mktemp("mentions")) as started:
+        yield started
 
 
 class Spoken(NamedTuple):

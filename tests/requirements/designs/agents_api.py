@@ -6,10 +6,22 @@ _WIRE = "tests/wire/stamps/test_caller_context.py::"
 _DEPTH = "tests/gateway/endpoint/test_depth.py::"
 _ASKED = "tests/gateway/endpoint/test_caller_context.py::"
 
-_PRINCIPAL = "execution principals"
-_KEPT = "keeping the context with the call: today depth and root count, and the rest is let go"
-_BUDGETS = "budgets of a run that count the chain; the value is public, no request reads one"
-_DOCS = "the dialect's page in the docs"
+_CONTEXTS = "tests/security/contexts/test_contexts.py::"
+_HOSTS = "tests/security/contexts/test_hosts.py::"
+_BUDGET = "tests/security/contexts/test_budget.py::"
+_PRINCIPALS = "tests/security/contexts/test_principals.py::"
+_POLICY = "tests/security/contexts/test_policy.py::"
+
+_SEEN = _CONTEXTS + "test_an_agent_is_told_who_calls_from_where_how_deep_and_under_which_request"
+_TOP = _CONTEXTS + "test_without_headers_a_call_is_at_the_top_of_a_chain_of_its_own"
+_THROUGH = _CONTEXTS + "test_the_context_stays_with_the_principal_of_what_is_called_for_it"
+_UNUSED = _CONTEXTS + "test_malformed_headers_beside_a_live_token_run_nothing_and_do_not_use_it"
+_ROOT = Divergence(
+    "R34",
+    "A root that anybody can write would join anybody's run. One that is only claimed is kept, "
+    "shown and compared with other stamps; it is the run of the call where the host that names "
+    "it is verified.",
+)
 
 ROWS = (
     Row(
@@ -17,8 +29,11 @@ ROWS = (
         "The called host can tell that an agent called, which one, how deep, and under which "
         "originating request.",
         "001 problem",
-        (_WIRE + "test_a_valid_chain_is_recorded_whole",),
-        due=_KEPT,
+        (
+            _WIRE + "test_a_valid_chain_is_recorded_whole",
+            _SEEN,
+            _CONTEXTS + "test_people_are_shown_agent_host_and_that_it_is_a_claim",
+        ),
     ),
     Row(
         "agents-api:context:fields",
@@ -27,8 +42,8 @@ ROWS = (
         (
             _WIRE + "test_a_context_is_read_from_the_fields_it_was_written_to",
             _WIRE + "test_a_context_nobody_can_mean_is_refused_by_its_first_fault",
+            _SEEN,
         ),
-        due=_KEPT,
     ),
     Row(
         "agents-api:context:top",
@@ -39,6 +54,7 @@ ROWS = (
             _WIRE + "test_nobody_may_be_named_at_the_top",
             _ASKED + "test_without_a_depth_a_call_is_at_the_top_of_its_chain",
             _ASKED + "test_nobody_may_be_named_at_the_top",
+            _TOP,
         ),
     ),
     Row(
@@ -59,15 +75,20 @@ ROWS = (
         (
             _WIRE + "test_only_a_root_is_the_top_of_a_chain_with_that_root",
             _WIRE + "test_a_chain_is_read_as_it_was_written",
-            _ASKED + "test_the_root_is_the_run_of_the_call_and_of_what_it_calls",
+            _HOSTS + "test_a_verified_host_joins_a_run_by_its_root_and_grows_it",
+            _CONTEXTS + "test_a_claimed_root_is_kept_and_joins_no_run",
         ),
+        _ROOT,
     ),
     Row(
         "agents-api:context:metadata",
         "Metadata belongs to the host.",
         "001 proposed shape",
-        (_WIRE + "test_metadata_never_travels",),
-        due=_KEPT,
+        (
+            _WIRE + "test_metadata_never_travels",
+            _SEEN,
+            _HOSTS + "test_a_host_that_shows_its_key_is_verified_and_shown_so",
+        ),
     ),
     Row(
         "agents-api:context:cross-site",
@@ -76,14 +97,18 @@ ROWS = (
         (
             _WIRE + "test_a_valid_chain_is_recorded_whole",
             _WIRE + "test_without_headers_a_call_is_at_the_top_of_a_chain",
+            _SEEN,
+            _TOP,
         ),
-        due=_KEPT,
     ),
     Row(
         "agents-api:resolution:beside-token",
         "The context is read where the token is resolved, and both belong to the principal.",
         "001 proposed shape",
-        due=_PRINCIPAL,
+        (
+            _PRINCIPALS + "test_a_token_of_nobody_acts_as_a_service_and_owns_what_it_says",
+            _UNUSED,
+        ),
     ),
     Row(
         "agents-api:headers:names",
@@ -124,7 +149,13 @@ ROWS = (
         "The headers are claims; a host verifies that it trusts the calling host before it "
         "honours the chain.",
         "001 trust model",
-        due=_PRINCIPAL,
+        (
+            _CONTEXTS + "test_a_claimed_root_is_kept_and_joins_no_run",
+            _HOSTS + "test_a_host_that_shows_its_key_is_verified_and_shown_so",
+            _HOSTS + "test_a_key_that_is_wrong_another_hosts_or_of_nobody_is_refused_alike",
+            _HOSTS + "test_a_certificate_that_a_trusted_proxy_tells_verifies_its_host",
+            _HOSTS + "test_no_right_follows_from_what_is_verified",
+        ),
     ),
     Row(
         "agents-api:depth:limit",
@@ -154,8 +185,11 @@ ROWS = (
         "agents-api:depth:budget",
         "The chain depth can be counted as a dimension of the iteration budget.",
         "001 composition with IterationBudget",
-        ("tests/core/money/test_budget.py::test_chain_depth_is_a_dimension_like_any_other",),
-        due=_BUDGETS,
+        (
+            "tests/core/money/test_budget.py::test_chain_depth_is_a_dimension_like_any_other",
+            _BUDGET + "test_a_call_at_the_ceiling_of_an_agent_is_refused_and_told_all_of_it",
+            _BUDGET + "test_a_token_has_a_budget_of_its_own_for_all_that_is_called_with_it",
+        ),
     ),
     Row(
         "agents-api:acceptance:value-and-headers",
@@ -170,13 +204,20 @@ ROWS = (
         "agents-api:acceptance:authenticator",
         "Resolving a token can fill in the context.",
         "001 acceptance criteria",
-        due=_PRINCIPAL,
+        (
+            _PRINCIPALS + "test_a_token_of_nobody_acts_as_a_service_and_owns_what_it_says",
+            _CONTEXTS + "test_a_token_is_used_when_its_headers_parse",
+        ),
     ),
     Row(
         "agents-api:acceptance:principal",
         "The context stays with the principal through the run, for policies to look at.",
         "001 acceptance criteria",
-        due=_PRINCIPAL,
+        (
+            _THROUGH,
+            _POLICY + "test_it_is_told_who_acts_who_claims_to_call_and_what_is_to_be_done",
+            _POLICY + "test_it_may_deny_by_what_the_caller_claims",
+        ),
     ),
     Row(
         "agents-api:acceptance:tests",
@@ -193,6 +234,177 @@ ROWS = (
         "agents-api:acceptance:trust-documented",
         "That trust is the host's business is written down, with the pattern we recommend.",
         "001 acceptance criteria",
-        due=_DOCS,
+        (
+            "tests/docs/first/test_callers_page.py::test_the_page_says_whose_business_trust_is_and_its_commands_work",
+            _HOSTS + "test_a_host_without_its_key_is_claimed_whatever_is_listed",
+        ),
+    ),
+    Row(
+        "agents-api:facts:parsing",
+        "Names are read in any case; a root alone or user 0 is the top; a user alone, signs, "
+        "points and other scripts in numbers, an absent or blank agent, host or root below the "
+        "top, and a host that is no plain absolute URL are refused (W08-W20).",
+        "reference system, test facts",
+        (
+            _CONTEXTS + "test_the_names_of_the_headers_are_read_whatever_their_case",
+            _CONTEXTS + "test_only_a_root_is_the_top_of_a_chain_with_that_root",
+            _CONTEXTS + "test_a_user_alone_is_refused_unless_it_is_nobody",
+            _UNUSED,
+        ),
+    ),
+    Row(
+        "agents-api:facts:first-of-a-list",
+        "Of a header that is given several times the first one counts.",
+        "reference system, header source",
+        (_ASKED + "test_a_header_that_is_given_twice_is_refused",),
+        Divergence(
+            "R3",
+            "Two parsers would choose differently which one counts; a header that tells the chain "
+            "and is given twice is malformed.",
+        ),
+    ),
+    Row(
+        "agents-api:token:touched-last",
+        "A token counts as used only when the headers beside it were read; malformed ones leave it "
+        "untouched, also beside other valid stamps (W25, W26, U13).",
+        "reference system, token authenticator",
+        (_UNUSED, _CONTEXTS + "test_a_token_is_used_when_its_headers_parse"),
+        Divergence(
+            "R3",
+            "There every failure is the same nothing, 401. What is malformed here is told as such "
+            "(400); who is not known is told nothing.",
+        ),
+    ),
+    Row(
+        "agents-api:token:no-oracle",
+        "Tokens that are unknown, ended or expired are refused alike (W28).",
+        "reference system, token authenticator",
+        (_CONTEXTS + "test_a_token_that_has_ended_is_unknown_whatever_stands_beside_it",),
+    ),
+    Row(
+        "agents-api:token:record",
+        "A token has a prefix, an owner, an expiry, allowed capabilities, a client and a "
+        "workspace; its export omits the hash.",
+        "reference system, token record",
+        (_PRINCIPALS + "test_what_a_token_was_made_with_is_shown_and_its_text_is_not",),
+    ),
+    Row(
+        "agents-api:token:revoke-all",
+        "Tokens are ended singly, or all of an agent; here also of a person and of a client.",
+        "reference system, token store",
+        (_PRINCIPALS + "test_all_tokens_of_an_agent_a_client_or_a_person_are_ended_at_once",),
+    ),
+    Row(
+        "agents-api:principal:fields",
+        "A principal is immutable and has the acting user, the effective agent, the source of its "
+        "authentication, the request context, token, workspace, client, ceiling, caller context.",
+        "reference system, execution principal",
+        (
+            _PRINCIPALS + "test_a_token_of_nobody_acts_as_a_service_and_owns_what_it_says",
+            _PRINCIPALS + "test_a_persons_token_acts_for_her_and_she_owns_it",
+            _THROUGH,
+        ),
+        Divergence(
+            "R25",
+            "Sources are user, agent_token, service, peer and system: there are no application "
+            "passwords and no audiences here, and whoever signs is a peer.",
+        ),
+    ),
+    Row(
+        "agents-api:principal:safe",
+        "What a log may hold of a principal has neither token, nor owner's key, nor ceiling.",
+        "reference system, execution principal",
+        (
+            _PRINCIPALS + "test_a_token_of_nobody_acts_as_a_service_and_owns_what_it_says",
+            _POLICY + "test_why_it_denied_is_in_the_log_without_a_token_or_an_owners_key",
+        ),
+    ),
+    Row(
+        "agents-api:principal:owner",
+        "A conversation is its user's, unless an agent's token speaks: then it is the token's "
+        "(W35).",
+        "reference system, conversation owner",
+        (
+            _PRINCIPALS + "test_a_persons_token_acts_for_her_and_she_owns_it",
+            _PRINCIPALS
+            + "test_a_token_that_stands_for_an_agent_owns_by_the_token_also_of_a_person",
+        ),
+    ),
+    Row(
+        "agents-api:ceiling:deny-wins",
+        "A ceiling bounds what may be used, deny wins, and it grants nothing (W29).",
+        "reference system, capability ceiling",
+        (
+            _PRINCIPALS + "test_a_ceiling_bounds_what_a_token_may_do_and_deny_wins",
+            _PRINCIPALS + "test_a_ceiling_gives_nothing_that_was_not_granted",
+            _PRINCIPALS + "test_the_ceiling_holds_for_what_is_called_for_the_token",
+            _PRINCIPALS + "test_the_ceiling_holds_for_pages_too",
+        ),
+    ),
+    Row(
+        "agents-api:ceiling:safe-default",
+        "An autonomous principal without an explicit ceiling is denied what changes things (W31).",
+        "reference system, capability ceiling",
+        (
+            _PRINCIPALS + "test_an_autonomous_token_may_not_pay_unless_somebody_wrote_that_down",
+            _PRINCIPALS + "test_what_a_token_was_made_with_is_shown_and_its_text_is_not",
+        ),
+        Divergence(
+            "R28",
+            "There the list is 27 capabilities of WordPress, for every token. Here it is pay, "
+            "approve, admin:*, tool:*, memory:write and triggers, for tokens that stand for an "
+            "agent (--agent) and for no person; a plain token has the permissions that "
+            "were written out when it was made.",
+        ),
+    ),
+    Row(
+        "agents-api:depth:reference-host",
+        "Its host refuses at the depth of its budget with 429, and tells depth, ceiling and root "
+        "(W38).",
+        "reference system, data-machine",
+        (
+            _BUDGET + "test_a_call_at_the_ceiling_of_an_agent_is_refused_and_told_all_of_it",
+            _BUDGET + "test_a_call_below_it_is_answered",
+        ),
+        Divergence(
+            "R1",
+            "There the budget is 3 by default and says to come back in a minute. A chain that is "
+            "too deep is so for good, so no Retry-After is sent; no budget holds unless it is set.",
+        ),
+    ),
+    Row(
+        "agents-api:depth:bound-shown",
+        "A depth is shown, and refused, by the limit that bound it and its stamp.",
+        "ruling R36",
+        (
+            _CONTEXTS + "test_the_depth_is_shown_against_the_limit_that_bound_it",
+            _CONTEXTS + "test_a_depth_over_the_limit_is_refused_by_the_limit_and_its_stamp",
+        ),
+    ),
+    Row(
+        "agents-api:trust:registry",
+        "Hosts are listed with a pre-shared key, kept as a hash, rotated with an overlap, and "
+        "ended; or with the certificate that a trusted proxy tells.",
+        "rulings R33 and R34",
+        (
+            _HOSTS + "test_a_host_of_the_file_is_believed_by_the_key_there",
+            _HOSTS + "test_a_rotated_key_holds_beside_the_one_before_until_that_ends",
+            _HOSTS + "test_a_host_that_was_ended_is_claimed_again_and_its_key_opens_nothing",
+            _HOSTS + "test_a_key_is_shown_once_and_is_in_no_log_list_page_or_file",
+            _HOSTS + "test_calls_of_a_verified_host_count_in_one_rate_whichever_token_it_shows",
+        ),
+    ),
+    Row(
+        "agents-api:policy:adapter",
+        "A policy adapter may consult principal and context before a call and before a tool; it "
+        "can only deny, and fails closed.",
+        "001 acceptance criteria",
+        (
+            _POLICY + "test_what_it_denies_is_refused_and_runs_nothing",
+            _POLICY + "test_one_that_fails_has_denied_and_its_words_are_the_operators",
+            _POLICY + "test_one_that_is_late_has_denied_and_holds_up_nobody",
+            _POLICY + "test_it_grants_nothing_that_the_guards_refuse",
+            _POLICY + "test_it_is_asked_before_each_tool_and_what_it_denies_is_not_run",
+        ),
     ),
 )

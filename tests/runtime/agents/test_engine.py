@@ -25,7 +25,7 @@ from carnet.core.messages.events import (
 from carnet.core.messages.interrupt import Answered, Interrupt
 from carnet.core.people.identity import Actor, Caller, Ceiling
 from carnet.engine.loop import AgentLoop
-from carnet.engine.toolbox import NO_HOP
+from carnet.engine.tools.turn import NO_HOP
 from carnet.errors import (
     AgentFailed,
     Cancelled,

@@ -3,7 +3,7 @@
 import pytest
 
 from carnet.core.chain.carnet import Carnet, Mark
-from carnet.core.people.identity import Context, Secret
+from carnet.core.people.identity import Secret, StatedContext
 from carnet.errors import ChainMismatch, HeaderNotSigned, MalformedCallerContext
 from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import ROWS, STAMPS
@@ -99,7 +99,9 @@ def test_a_caller_context_is_kept_with_the_mark() -> None:
             x_agents_api_chain_root="req-1",
         )
     )
-    assert found.context == Context(agent="critic", host="https://globex.example", root="req-1")
+    assert found.context == StatedContext(
+        agent="critic", host="https://globex.example", root="req-1", depth=2
+    )
     assert found.marks == (Mark(stamp="caller_context", depth=2, last_depth=16, run="req-1"),)
 
 

@@ -82,6 +82,7 @@ class Agents:
             auth_source=agent.auth_source,
             seconds=agent.timeout,
             last_depth=None if agent.max_depth is None else agent.max_depth - 1,
+            chain_depth=agent.chain_depth,
             takes_credential=agent.may_forward_authorization,
             on_disconnect=agent.on_disconnect,
             default=name == settings.default_agent,

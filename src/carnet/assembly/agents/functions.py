@@ -1,13 +1,16 @@
 """Finding the Python object that `target = "module:name"` means."""
 
 import importlib
+import inspect
 import sys
 import traceback
 from pathlib import Path
 
 from carnet.assembly.agents.modules import is_own
+from carnet.config import Settings
 from carnet.errors import ConfigInvalid
 from carnet.guards.target.injection import Classifier
+from carnet.runtime.policy import Judge, PolicyAdapter
 from carnet.runtime.skills.definition import Definition, define
 
 
@@ -22,6 +25,30 @@ def load_classifier(target: str, base: Path, *, key: str) -> Classifier:
     if not callable(classifier):
         raise ConfigInvalid(key=key, reason=f"'{target}' is not a function")
     return classifier
+
+
+def load_policy(target: str, base: Path, *, key: str) -> Judge:
+    """The operator's policy: a function of a principal, a caller context and an action."""
+    judge = load(target, base, key=key)
+    if not callable(judge):
+        raise ConfigInvalid(key=key, reason=f"'{target}' is not a function")
+    try:
+        inspect.signature(judge).bind(None, None, None)
+    except TypeError:
+        reason = f"'{target}' does not take a principal, a caller context and an action"
+        raise ConfigInvalid(key=key, reason=reason) from None
+    except ValueError:  # its signature cannot be seen
+        pass
+    return judge
+
+
+def build_policy(settings: Settings) -> PolicyAdapter | None:
+    """What asks the policy of a configuration; None where there is none."""
+    target = settings.policy.target
+    if target is None:
+        return None
+    judge = load_policy(target, settings.base, key="policy.target")
+    return PolicyAdapter(judge, seconds=settings.policy.seconds)
 
 
 def load(target: str, base: Path, *, key: str) -> object:

@@ -35,6 +35,7 @@ from carnet.ports.engine.tools import TurnTriggers
 from carnet.ports.memory.memory import Memories
 from carnet.ports.memory.past import TurnPast
 from carnet.ports.trust.people import People
+from carnet.ports.trust.policy import OperatorPolicy
 from carnet.ports.trust.schemas import Schemas
 from carnet.runtime.agents.agents_api_peer import AgentsApiEndpoint
 from carnet.runtime.agents.engine import Belongings, EngineAgent
@@ -81,6 +82,7 @@ class Parts(Struct, frozen=True, kw_only=True, eq=False):
     streams: OpenStreams  # of loops elsewhere, that are being asked
     models: Mapping[str, LanguageModel] = {}  # that our own may ask
     surface: SurfacedQuestions | None = None  # for what is asked while turns run
+    policy: OperatorPolicy | None = None  # that is asked before a tool is used
     servers: ToolServers = field(default_factory=ToolServers)  # that agent loops use tools of
 
     def secret(self, ref: SecretRef | None, key: str) -> Secret | None:
@@ -318,7 +320,10 @@ def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
     answering = EngineAgent(
         engine,
         CallsOut(
-            dispatch=parts.dispatch, last_depth=parts.last_depth, auth_source=agent.auth_source
+            dispatch=parts.dispatch,
+            last_depth=parts.last_depth,
+            auth_source=agent.auth_source,
+            policy=parts.policy,
         ),
         name=name,
         system=parts.system(name, agent),

@@ -11,6 +11,7 @@ from carnet.cli.invocation import (
     Group,
     Invocation,
     find_begun,
+    in_line,
     pass_invocation,
     table,
     to_json,
@@ -79,6 +80,10 @@ def _runs_text(page: dict[str, Any], before: int | None, again: str) -> str:
         return NONE_SUCH if again != ALL else "No runs yet. Make one: carnet call echo hello"
     rows = [_run_row(entry) for entry in page["runs"]]
     titles = ["RUN", "STARTED", "AGENT", "PAYER", "TURNS", "DEPTH", "COST", "STATE"]
+    if any(entry.get("caller") for entry in page["runs"]):  # who says of itself where it lives
+        titles = [*titles, "CALLED BY"]
+        callers = [in_line(entry.get("caller") or "-") for entry in page["runs"]]
+        rows = [[*row, caller] for row, caller in zip(rows, callers, strict=True)]
     return "\n".join([table(rows, titles), *([more] if more else [])])
 
 

@@ -158,7 +158,7 @@ def _place(node: Node, default: int) -> int:
 def _turn(node: Node, page: Node) -> str:
     words = [
         str(node["agent"]),
-        f"depth {node['depth']} of {page.get('limit', '-')}",
+        f"depth {node['depth']} of {node.get('limit') or page.get('limit', '-')}",
         str(node["state"]),
         f"cost {_cost(node, '')}",
         f"payer {node.get('payer') or '-'}",
@@ -166,6 +166,10 @@ def _turn(node: Node, page: Node) -> str:
     ]
     if (node.get("attempt") or 1) > 1:
         words.append(f"attempt {node['attempt']}")
+    if node.get("limit_by") not in {None, "tangle"}:  # that of the gateway itself
+        words[1] += f" ({node['limit_by']})"
+    if node.get("context"):
+        words.append(f"called by {in_line(node['context']['caller'])}")
     return "  ".join(words) + _verdict(node, node["state"]) + _words_of(node)
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from msgspec import Struct, to_builtins
 
@@ -16,6 +16,7 @@ from carnet.cli.failures import GatewayError
 from carnet.cli.invocation import Invocation
 from carnet.cli.reach import counterpart, gateway
 from carnet.cli.references import check_files, look_at, references
+from carnet.cli.start.caller_check import doubts
 from carnet.cli.start.engine_check import missing_engine
 from carnet.config import Settings, resolve_secret, secret_path
 from carnet.errors import CarnetError, ConfigInvalid, Upstream
@@ -43,8 +44,7 @@ class Finding(Struct, frozen=True):
 
     def page(self) -> dict[str, str]:
         """The finding as JSON has it."""
-        page: dict[str, str] = to_builtins(self)
-        return page
+        return cast("dict[str, str]", to_builtins(self))
 
 
 async def examine(invocation: Invocation, *, load: bool) -> list[Finding]:
@@ -264,6 +264,8 @@ async def _store(settings: Settings, *, running: bool) -> tuple[list[Finding], l
         people = await store.people.list()
         findings += _namesakes(settings, [one.name for one in people if one.ended is None])
         stored = await store.peers.list()
+        hosts = await store.callers.list()
+        findings += [Finding("warn", "callers", *doubt) for doubt in doubts(settings, hosts)]
         if store.cluster is None:
             findings.append(await _lock(settings, running=running))
         else:

@@ -3,8 +3,9 @@
 Law. A page never holds a credential; it says whether there is one.
 """
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, cast
 
 from msgspec import structs
 
@@ -18,8 +19,10 @@ from carnet.core.people.address import check_domain, check_identity, check_local
 from carnet.core.people.identity import OPERATOR_NAME, Secret, Token
 from carnet.core.people.permissions import written_out
 from carnet.errors import AddressInvalid, InvalidRequest, UsageInvalid
-from carnet.ports.trust.trust import NewToken, Peer
+from carnet.ports.trust.trust import NewToken, Peer, Whose
 from carnet.wire.grammar.times import when
+
+_WORD: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}", re.ASCII)
 
 
 def new_token(name: str, options: dict[str, Any], now: int) -> NewToken:
@@ -28,9 +31,19 @@ def new_token(name: str, options: dict[str, Any], now: int) -> NewToken:
     calls, seconds = read_rate(options["rate"]) if options["rate"] else (None, 60)
     span = read_span(options["expires"], option="--expires")
     peer, limit = options["peer"], options["limit"]
+    scopes = written_out(map(check_scope, options["scopes"]))
+    agent, allow, deny = options["agent"], _listed(options["allow"]), _listed(options["deny"])
+    if agent is not None and scopes and allow is None:
+        allow = scopes  # what was written down is the most, and not what is safe by default
     return NewToken(
         name=name,
-        scopes=written_out(map(check_scope, options["scopes"])) or PLAIN,
+        scopes=scopes or PLAIN,
+        agent=agent,
+        client=_word(options["client"], "--client"),
+        workspace=_word(options["workspace"], "--workspace"),
+        allow=allow,
+        deny=deny,
+        chain_depth=options["chain_depth"],
         peer=_domain(peer) if peer else None,
         forwardable=options["forwardable"],
         may_forward=options["may_forward"],
@@ -54,6 +67,12 @@ def token_page(token: Token, now: int) -> dict[str, Any]:
         "person": token.holder,
         "service": token.service,
         "peer": token.peer,
+        "agent": token.agent,
+        "client": token.client,
+        "workspace": token.workspace,
+        "allow": None if token.ceiling.allow is None else sorted(token.ceiling.allow),
+        "deny": sorted(token.ceiling.deny),
+        "chain_depth": token.chain_depth,
         "account": token.peer or token.payer or token.account,
         "forwardable": token.forwardable,
         "may_forward_authorization": token.may_forward,
@@ -63,6 +82,32 @@ def token_page(token: Token, now: int) -> dict[str, Any]:
         "expires": when(token.expires),
         "last_used": when(token.last_used),
     }
+
+
+def _listed(given: tuple[str, ...]) -> frozenset[str] | None:
+    """Permissions of a ceiling; a wide one stays as it is, since it is a bound and no grant."""
+    return frozenset(map(check_scope, given)) or None
+
+
+def _word(text: str | None, option: str) -> str | None:
+    if text is not None and not _WORD.fullmatch(text):
+        raise UsageInvalid(
+            reason=f"{option} is not in its form.",
+            fix="Write one word of 1 to 64 letters, digits, '.', '_', ':' or '-'.",
+        )
+    return text
+
+
+def read_whose(name: str | None, whose: dict[str, str | None]) -> tuple[Whose, str]:
+    """Whose tokens `tokens revoke` was asked to end."""
+    given = {kind: value for kind, value in whose.items() if value}
+    if name is not None or len(given) != 1:
+        raise UsageInvalid(
+            reason="One token is revoked, or all of one agent, person or client.",
+            fix="Give a NAME, or one of --agent, --person and --client.",
+        )
+    [(kind, value)] = given.items()
+    return cast("Whose", kind), value
 
 
 def is_about_the_peer(options: dict[str, Any]) -> bool:

@@ -31,6 +31,16 @@ def tokens() -> None:
 )
 @click.option("--peer", metavar="DOMAIN", help="The organisation whose gateway holds it.")
 @click.option("--person", metavar="NAME", help="Whose it is: it may do what she may, and no more.")
+@click.option("--agent", metavar="NAME", help="The only agent it may call; it stands for that one.")
+@click.option("--client", metavar="NAME", help="The program that holds it.")
+@click.option("--workspace", metavar="NAME", help="The workspace that it belongs to.")
+@click.option("--allow", multiple=True, help="The most that may be used with it, by permission.")
+@click.option("--deny", multiple=True, help="What may not, whatever else says; deny wins.")
+@click.option(
+    "--chain-depth",
+    type=click.IntRange(1, 1000),
+    help="The first depth at which chains of calls made with it are refused.",
+)
 @click.option("--rate", metavar="N/min", help="Calls per time: N/s, N/min or N/h.")
 @click.option("--limit", metavar="AMOUNT", help="The most it may ever spend.")
 @click.option("--expires", metavar="30d", default="never", help="30d, 12h, or never (default).")
@@ -150,10 +160,25 @@ def _token_text(entry: dict[str, Any]) -> str:
 
 
 @tokens.command()
-@click.argument("name")
+@click.argument("name", required=False)
+@click.option("--agent", metavar="NAME", help="All that stand for an agent.")
+@click.option("--person", metavar="NAME", help="All of a person.")
+@click.option("--client", metavar="NAME", help="All that a program holds.")
 @pass_invocation
-def revoke(invocation: Invocation, name: str) -> None:
-    """Revoke a token at once; running gateways notice within a second."""
+def revoke(invocation: Invocation, /, name: str | None, **whose: str | None) -> None:
+    """Revoke a token, or all of an agent, a person or a client, at once.
+
+    It is one transaction; running gateways notice within a second, and end what the tokens began.
+    """
+    if name is not None and not any(whose.values()):
+        _revoke_one(invocation, name)
+        return
+    page = wait(_revoke_all(invocation.settings, name, whose))
+    text = f"Revoked {len(page['tokens'])}: {', '.join(page['tokens'])}."
+    invocation.result(page, lambda: text if page["tokens"] else "There was none to revoke.")
+
+
+def _revoke_one(invocation: Invocation, name: str) -> None:
     if not wait(_revoke(invocation.settings, name)):
         refuse_unknown("token", name, "carnet tokens list")
     invocation.result({"name": name, "revoked": True}, lambda: f"Revoked the token '{name}'.")
@@ -165,6 +190,26 @@ async def _revoke(settings: "Settings", name: str) -> bool:
 
     async with opened(settings) as store:
         return await store.tokens.revoke(name, SystemClock().wall_us())
+
+
+async def _revoke_all(
+    settings: "Settings", name: str | None, whose: dict[str, str | None]
+) -> dict[str, Any]:
+    from carnet.assembly.store import opened
+    from carnet.cli.trust.forms import read_whose
+    from carnet.runtime.system import SystemClock
+
+    kind, value = read_whose(name, whose)
+    async with opened(settings) as store:
+        key: str | int = value
+        if kind == "person":
+            person = store.people.find(value)
+            if person is None:
+                refuse_unknown("person", value, "carnet people list")
+            else:
+                key = person.n
+        ended = await store.tokens.revoke_all(kind, key, SystemClock().wall_us())
+    return {kind: value, "tokens": ended}
 
 
 def refuse_unknown(what: str, name: str, command: str) -> None:

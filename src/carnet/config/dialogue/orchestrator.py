@@ -8,8 +8,9 @@ Law. A name leads to another agent here, an address elsewhere; what is wrong is 
 """
 
 from collections.abc import Collection
-from typing import Final
+from typing import Annotated, Final, Literal
 
+from carnet.config import readers as read
 from carnet.config.dialogue.participants import leads_elsewhere
 from carnet.config.readers import ValueReader, Wrong, many
 
@@ -40,6 +41,28 @@ def fanned_out() -> ValueReader:
         lambda value: judged(names.read(value)),
         lambda value: judged(names.read_text(value)),
     )
+
+
+# The settings of an agent of this kind.
+FannedOut = Annotated[
+    tuple[str, ...] | None,
+    fanned_out(),
+    "orchestrator: who is asked at once; left out, the handles that a message begins with.",
+]
+Join = Annotated[
+    str, read.text(), "orchestrator: list, or the agent here that is given all answers."
+]
+First = Annotated[
+    int | None, read.whole(1, MOST_FANNED_OUT), "orchestrator: how many answers are enough."
+]
+BranchTimeout = Annotated[
+    float | None, read.seconds(), "orchestrator: seconds that each of them may take."
+]
+OnFailure = Annotated[
+    Literal["collect", "fail"],
+    read.one_of("collect", "fail"),
+    "orchestrator: whether failures stand beside the answers, or the first ends all.",
+]
 
 
 def nowhere(

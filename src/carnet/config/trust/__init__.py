@@ -1,1 +1,1 @@
-"""What an operator writes down about identities: whom to trust, and who may call."""
+"""Whom an operator believes: identities, hosts of callers, who may call, and what is denied."""

@@ -11,12 +11,17 @@ then the dialect the call leaves by brings its default.
 """
 
 from collections.abc import Sequence
+from typing import Final, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from carnet.core.chain.turn_id import scoped_turn_id, turn_id
+from carnet.core.money.budget import IterationBudget
 from carnet.core.people.proof import Spending
 from carnet.errors import ChainFinal, ChainMismatch, DelegationExceeded, DepthExceeded
+
+CHAIN_DEPTH: Final = "chain_depth"  # the budget of an agent or of a token (agents-api:depth:budget)
 
 
 class Mark(Struct, frozen=True, kw_only=True):
@@ -119,7 +124,9 @@ def _one(values: list[str | None], contradiction: str) -> str | None:
 def check_depth(position: Position) -> None:
     """Refuse a request that arrived deeper than its chain may go."""
     if position.last_depth is not None and position.depth > position.last_depth:
-        raise DepthExceeded(observed=position.depth, limit=position.last_depth + 1)
+        raise DepthExceeded(
+            observed=position.depth, limit=position.last_depth + 1, stamp=position.bound_by
+        )
 
 
 class Trace(Struct, frozen=True):
@@ -169,7 +176,17 @@ class Carnet(Struct, frozen=True, kw_only=True):
             raise ChainFinal(hop=self.depth, hops=last)
         if self.bound_by == "delegation":  # a larger limit here would not help
             raise DelegationExceeded
-        raise DepthExceeded(observed=self.depth + 1, limit=last + 1, leaving=True)
+        if self.bound_by == CHAIN_DEPTH:
+            raise DepthExceeded(
+                observed=self.depth + 1,
+                limit=last + 1,
+                leaving=True,
+                budget_of=_OF_EITHER,
+                root=self.run,
+            )
+        raise DepthExceeded(
+            observed=self.depth + 1, limit=last + 1, leaving=True, stamp=self.bound_by
+        )
 
     @property
     def opens_the_run(self) -> bool:
@@ -213,3 +230,28 @@ class Carnet(Struct, frozen=True, kw_only=True):
             budget=self.budget,
             trace=self.trace,
         )
+
+
+_OF_EITHER: Final = "agent or of the token"
+
+_Place = TypeVar("_Place", Position, Carnet)
+
+
+def within_budget(
+    place: _Place, ceiling: int, *, of: str, default: int, root: str | None = None
+) -> _Place:
+    """The same within a budget `chain_depth`; refused where that has ended.
+
+    Args:
+        place: Where a call arrives.
+        ceiling: The first depth that is refused.
+        of: Whose budget it is: the agent's, or the token's.
+        default: The last depth where no stamp has set one; no budget raises it.
+        root: The request that the chain began with, which the caller is told.
+    """
+    if IterationBudget(CHAIN_DEPTH, ceiling, place.depth).exceeded:
+        raise DepthExceeded(observed=place.depth, limit=ceiling, budget_of=of, root=root)
+    last = default if place.last_depth is None else place.last_depth
+    if ceiling > last:
+        return place
+    return replace(place, last_depth=ceiling - 1, bound_by=CHAIN_DEPTH)

@@ -79,6 +79,7 @@ class Turn(Struct, frozen=True, kw_only=True):
     bound_by: str | None = None  # the stamp that set it
     dialect: str | None = None  # it was asked in
     correlation: str | None = None  # the caller's own name for the request
+    context: str | None = None  # what its caller said of itself: `core.people.context`
     waits_until: int | None = None  # of one that waits for an answer
     facts: str | None = None  # of a failure: the words of whoever was called, for the operator
     disputed: int | None = None  # what the callee says above what it may charge: nobody owes it

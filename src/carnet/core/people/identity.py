@@ -14,6 +14,7 @@ Law 6. A skill is data: the schemas are plain JSON Schema. Who runs it is the ag
 """
 
 import hmac
+import re
 from collections.abc import Sequence
 from typing import Any, Final, Literal, Never, final
 
@@ -60,6 +61,43 @@ CHAT: Final = Skill(
     input_schema=_TEXT,
     output_schema=_TEXT,
 )
+
+
+@final
+class Secret:
+    """Bytes that must appear in no log, journal, error or page."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        """Take the credential as it came, byte for byte (latin-1 text)."""
+        self._value = value
+
+    def reveal(self) -> str:
+        """Give the credential to the one place that sends or hashes it."""
+        return self._value
+
+    def __eq__(self, other: object) -> bool:
+        """Compare in constant time."""
+        if not isinstance(other, Secret):
+            return NotImplemented
+        return hmac.compare_digest(self._value.encode(), other._value.encode())
+
+    __hash__ = None  # type: ignore[assignment]  # a secret is not a dictionary key
+
+    def __repr__(self) -> str:
+        """Never the value."""
+        return "***"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        """Never the value, whatever the format asks for."""
+        return "***"
+
+    def __reduce__(self) -> Never:
+        """Refuse to be pickled or deep-copied."""
+        raise TypeError("a Secret cannot be serialised")
 
 
 EVERYTHING = "*"
@@ -138,6 +176,11 @@ class Standing(Struct, frozen=True, kw_only=True):
         return self.listed if allowed_peers is None else self.sender in allowed_peers
 
 
+SELF_HOST: Final = "self"
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9._~/+-]+", re.ASCII)
+
+
 class Context(Struct, frozen=True, kw_only=True):
     """Who calls in the words of the caller's own host: its agent, its user, its chain."""
 
@@ -145,7 +188,33 @@ class Context(Struct, frozen=True, kw_only=True):
     user: int = 0  # 0: no user on that host
     host: str  # "self", or the absolute URL of the host that calls
     root: str | None = None  # the request that the chain began with
-    verified: bool = False  # the host has signed it; else it is claimed
+    verified: bool = False  # the host has signed it, or shown its key; else it is claimed
+    depth: int = 0  # as that host counts
+    metadata: dict[str, Any] = {}  # of the operator here, about that host; it never travels
+
+    def is_cross_site(self) -> bool:
+        """Whether the caller says that it lives on another host."""
+        return self.host != SELF_HOST
+
+    @property
+    def how(self) -> str:
+        """How far it is believed."""
+        return "verified" if self.verified else "claimed"
+
+    def __str__(self) -> str:
+        """As people are shown it."""
+        if not self.agent:
+            return f"{self.host} ({self.how})"
+        # A name with a space or a sign could pass for another host that is verified.
+        agent = self.agent if _PLAIN.fullmatch(self.agent) else f'"{self.agent}"'
+        return f"{agent}@{self.host} ({self.how})"
+
+
+class StatedContext(Context, frozen=True, kw_only=True):
+    """A context as a request states it, with what is shown for it. No call holds one."""
+
+    key: Secret | None = None  # that the host and we share
+    certificate: str | None = None  # of the host, as a trusted proxy has verified it
 
 
 PERSON: Final = "person:"  # how the name of an owner begins that is a person; her number follows
@@ -176,6 +245,10 @@ class Caller(Struct, frozen=True, kw_only=True):
     session: int | None = None  # that stands for the token: when it ends, what it reads ends
     origin: Actor | None = None  # of a call made in process: who made the first of its chain here
     evidence: tuple[Evidence, ...] = ()  # what others vouch for, verified
+    agent: str | None = None  # the only one that its token may call; it stands for that agent
+    client: str | None = None  # the program that holds the token, if its maker has named it
+    workspace: str | None = None  # that the token belongs to
+    is_system: bool = False  # a command of the operator's
 
     @property
     def owner(self) -> str:
@@ -208,43 +281,6 @@ class Payer(Struct, frozen=True, kw_only=True):
         return owner_of(self.person, self.quota)
 
 
-@final
-class Secret:
-    """Bytes that must appear in no log, journal, error or page."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: str) -> None:
-        """Take the credential as it came, byte for byte (latin-1 text)."""
-        self._value = value
-
-    def reveal(self) -> str:
-        """Give the credential to the one place that sends or hashes it."""
-        return self._value
-
-    def __eq__(self, other: object) -> bool:
-        """Compare in constant time."""
-        if not isinstance(other, Secret):
-            return NotImplemented
-        return hmac.compare_digest(self._value.encode(), other._value.encode())
-
-    __hash__ = None  # type: ignore[assignment]  # a secret is not a dictionary key
-
-    def __repr__(self) -> str:
-        """Never the value."""
-        return "***"
-
-    __str__ = __repr__
-
-    def __format__(self, spec: str) -> str:
-        """Never the value, whatever the format asks for."""
-        return "***"
-
-    def __reduce__(self) -> Never:
-        """Refuse to be pickled or deep-copied."""
-        raise TypeError("a Secret cannot be serialised")
-
-
 OPERATOR_NAME: Final = "operator"  # the account of the tokens that commands make for themselves
 
 
@@ -272,6 +308,15 @@ class Token(Struct, frozen=True, kw_only=True):
     payer: str | None = None  # the account it bills; None: that of its name
     session: int | None = None  # that stands for it, where it is shown by one
     taken_back: tuple[str, ...] = ()  # permissions that an update took, since they meant nothing
+    agent: str | None = None  # the only one that it may call; it stands for that agent
+    client: str | None = None  # the program that holds it
+    workspace: str | None = None
+    chain_depth: int | None = None  # the first depth at which its chains are refused
+    ceiling: Ceiling = NO_CEILING  # the most that may be used with it
+
+    def may(self, permission: str) -> bool:
+        """Whether its holder may do something by it."""
+        return allows(self.scopes, permission) and self.ceiling.allows(permission)
 
     @property
     def account(self) -> str:

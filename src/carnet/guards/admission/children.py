@@ -16,6 +16,7 @@ import msgspec
 from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Target, turn_key
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.capabilities import Capabilities
+from carnet.core.chain.carnet import Carnet, within_budget
 from carnet.core.chain.grounds import Grounds, write_grounds
 from carnet.core.messages.events import Message
 from carnet.core.messages.interrupt import StatedResolution
@@ -37,6 +38,7 @@ from carnet.errors import (
     SpendingLimitReached,
 )
 from carnet.guards.admission.order import GateParts, Signed
+from carnet.guards.admission.policy import asking
 from carnet.guards.admission.transaction import (
     Entry,
     Transaction,
@@ -94,6 +96,7 @@ class Children:
         self._schemas = None if by is None else by.schemas
         self._on_list = None if by is None else by.on_list
         self._currency = "" if by is None else by.currency
+        self._claim = asking(parts.policy, transaction.claim)
 
     async def admit(self, parent: Call, name: str, ask: Ask, *, index: int, auth: str) -> Call:
         """Claim the turn of a call that an agent makes."""
@@ -106,6 +109,7 @@ class Children:
             stamp=target.chain,
             via=handle_of(parent.agent, self._domain),
         )
+        carnet = self._within_budget(carnet, target)
         if not target.is_remote:  # else its own gateway judges
             check_reentry(target, carnet.path, self._domain)
         self._permit(parent, target, ask)
@@ -139,10 +143,17 @@ class Children:
             quota=parent.quota,
         )
         entry = _entry(admitted, target, parent, request, self._clock.wall_us())
-        call = await self._transaction.claim(entry)
+        call = await self._claim(entry)
         if parent.resolved and call.known and call.record.state == "waiting":
             return await self._resume(entry, call, parent)
         return call
+
+    def _within_budget(self, carnet: Carnet, target: Target) -> Carnet:
+        """The document within the budget `chain_depth` of whom it is for."""
+        ceiling, last = target.chain_depth, self._depths.of(target.chain)
+        if ceiling is None:
+            return carnet
+        return within_budget(carnet, ceiling, of="agent", default=last, root=carnet.run)
 
     async def _resume(self, entry: Entry, call: Call, parent: Call) -> Call:
         """Bring a child that waits the answers that its parent was given.

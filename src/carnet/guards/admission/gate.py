@@ -14,11 +14,13 @@ from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Claim, turn_key
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.grounds import write_grounds
+from carnet.core.people.caller_host import CallerHost
 from carnet.core.people.delegation import narrower
 from carnet.core.people.identity import Secret
 from carnet.core.people.proof import Proof
 from carnet.core.sealed_call import Later
 from carnet.errors import (
+    CallerNotVerified,
     Cancelled,
     DepthExceeded,
     KeyUnknown,
@@ -33,6 +35,7 @@ from carnet.errors import (
 from carnet.guards.admission.asker import KnownAskers
 from carnet.guards.admission.children import Children
 from carnet.guards.admission.order import GateParts, Order, Signed
+from carnet.guards.admission.policy import asking
 from carnet.guards.admission.tasks import make_later, make_listed
 from carnet.guards.admission.transaction import (
     Entry,
@@ -60,6 +63,12 @@ from carnet.ports.calls.admission import CameBack, ClientCallee, ClientLeave
 from carnet.ports.calls.turns import Nonce, Quota, Rate, Turns
 
 MINUTE = 60
+# What is refused may have been granted a moment ago, by a command.
+_PERHAPS_NEW = (
+    *(TokenInvalid, CallerNotVerified, PeerUnknown, PaymentRequired),
+    *(KeyUnknown, SkillForbidden),
+)
+DEFAULT_HOST_CALLS = 60  # a minute, of a gate that knows no limits
 
 
 class Intake:
@@ -173,12 +182,20 @@ class Intake:
                 Rate(bucket=sender, calls=by.sender_calls, seconds=MINUTE),
                 Rate(bucket=agent, calls=by.agent_calls, seconds=MINUTE),
             )
+        if candidate.host is not None:
+            rates = (*rates, self._rate_of(candidate.host))
         token = candidate.shown
         if token is None or token.rate_calls is None:
             return rates
         bucket = f"token:{token.n}"
         own = Rate(bucket=bucket, calls=token.rate_calls, seconds=token.rate_seconds)
         return (*rates, own)
+
+    def _rate_of(self, host: CallerHost) -> Rate:
+        """The rate of a verified host, whichever tokens it comes with."""
+        default = DEFAULT_HOST_CALLS if self._by is None else self._by.sender_calls
+        calls = default if host.rate_calls is None else host.rate_calls
+        return Rate(bucket=f"caller:{host.url}", calls=calls, seconds=host.rate_seconds)
 
     def _document(self, candidate: Candidate) -> Carnet:
         position, target = candidate.position, candidate.target
@@ -237,6 +254,9 @@ class Gate:
             tasks=tasks,
             currency="" if by_proof is None else by_proof.currency,
         )
+        # Each asks the operator's policy first, if there is one.
+        self._claim_alone = asking(parts.policy, self._transaction.claim)
+        self._claim_joined = asking(parts.policy, self._claim_once)
         self._runaway = Runaway(most_run_calls)
         self._paying = Paying(tokens=parts.tokens, peers=parts.peers, domain=parts.domain)
         self._order = Order(parts, self._paying, by_proof)
@@ -262,11 +282,11 @@ class Gate:
                 try:
                     # In a run of our own nobody else can have made a call yet.
                     is_alone = entry.nonce is None and entry.admitted.carnet.run_is_ours
-                    call = await (self._transaction.claim if is_alone else self._claim_once)(entry)
+                    call = await (self._claim_alone if is_alone else self._claim_joined)(entry)
                 except BaseException:
                     self._concurrency.leave(actor, stream=claim.ask.stream)
                     raise
-            except (TokenInvalid, PeerUnknown, PaymentRequired, KeyUnknown, SkillForbidden):
+            except _PERHAPS_NEW:
                 if has_looked or not await self._look_again():  # perhaps granted a moment ago
                     raise
                 has_looked = True

@@ -29,14 +29,16 @@ from carnet.guards.target.target import (
     CalledBack,
     KnownAgent,
     WellFormed,
+    WithinChain,
     known_skill,
     permitted,
-    within_chain,
 )
 from carnet.ports.calls.admission import HasEnded, never
 from carnet.ports.calls.agent import Router
 from carnet.ports.calls.tasks import Tasks
+from carnet.ports.trust.callers import NO_CALLERS, CallerHosts
 from carnet.ports.trust.keys import KeyRing
+from carnet.ports.trust.policy import OperatorPolicy
 from carnet.ports.trust.schemas import Schemas
 from carnet.ports.trust.trust import Peers, Tokens
 from carnet.ports.world.clock import Clock, Ids
@@ -53,6 +55,8 @@ class GateParts(Struct, frozen=True, kw_only=True, eq=False):
     domain: str  # ours
     depths: DepthLimits
     has_ended: HasEnded = never  # whether what let a call in was revoked meanwhile
+    callers: CallerHosts = NO_CALLERS  # hosts whose caller contexts can be verified
+    policy: OperatorPolicy | None = None  # that may deny what the guards would let pass
 
 
 class Signed(Struct, frozen=True, kw_only=True, eq=False):
@@ -83,7 +87,10 @@ class Order:
 
     def __init__(self, parts: GateParts, paying: Paying, by: Signed | None) -> None:
         """Without `by` no signature is believed."""
+        last_depth = parts.depths.default
         self.paying = paying
+        self._within_chain = WithinChain(parts.callers, last_depth)
+        self._known_agent = KnownAgent(parts.router, last_depth)
         self.called_back = CalledBack(None if by is None else by.callbacks)
         self.unrepeated = Unrepeated()
         self.within_rate = WithinRate()
@@ -91,8 +98,9 @@ class Order:
         self.by_token: tuple[Guard, ...] = (
             # Size and shape were judged while reading; malformed stamps never become a claim.
             KnownCaller(parts.tokens, Listed(parts.peers)),  # a stranger is told nothing
-            within_chain,  # before any look-up that a runaway chain could make us repeat
-            KnownAgent(parts.router),  # there must be someone to hold rights on
+            # Before any look-up that a runaway chain could make us repeat.
+            self._within_chain,
+            self._known_agent,  # there must be someone to hold rights on
             known_skill,  # and it must be one to talk to
             permitted,  # rights before shape and money: who may not call cannot be billed
             *listing,  # the agent's own list after the gateway's rights
@@ -147,16 +155,17 @@ class Order:
             signed,  # before this line nothing that the request says is believed
             Addressed(by.identities, domain, by.url),  # signed bytes are good for one recipient
             *vouched,  # nothing is fetched for a stranger's word before it is known who brings it
-            within_chain,  # depth first, which no setting lifts
+            self._within_chain,  # depth first, which no setting lifts
             Travelled(clock),  # then what the sender has written into its travel document
             # And what was delegated to it, which narrows that once more.
             Delegated(by.keys, peers, clock, by.identities, domain, parts.depths.default, by.ended),
             Scanned(by.scan, parts.router),  # of proved senders, before they are told anything
-            KnownAgent(parts.router),
+            self._known_agent,
             Unlooped(domain),  # the way it came must not have passed this agent
             known_skill,
             InScope(domain, by.fresh),  # now that it is known what is asked, and of whom
-            Trusted(parts.tokens, parts.router),  # rights before shape, and before money
+            # Rights before shape, and before money.
+            Trusted(parts.tokens, parts.router, parts.depths.default),
             *self._listing(parts, by),
             WellFormed(by.schemas),
             self.called_back,  # may wait for a look-up, so of those alone that may call

@@ -12,7 +12,7 @@ from typing import Protocol
 from carnet.core.people.grant import AccessToken, Grant
 from carnet.core.people.identity import Actor, Caller
 from carnet.errors import TokenInvalid
-from carnet.guards.candidate import Candidate, in_context
+from carnet.guards.candidate import Candidate
 
 
 class Grants(Protocol):
@@ -39,10 +39,7 @@ class Granted:
     async def _judge(self, candidate: Candidate, shown: AccessToken) -> None:
         claim = candidate.claim
         candidate.grant = await self._grants.find(shown, claim.agent, candidate.now)
-        caller = caller_of(candidate.grant)
-        candidate.caller = (
-            caller if claim.context is None else in_context(caller, claim.context, None)
-        )
+        candidate.caller = caller_of(candidate.grant)
 
 
 def caller_of(grant: Grant) -> Caller:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from carnet.core.memo import Memo
 from carnet.core.people.identity import Actor, Caller, Secret, Token
 from carnet.errors import TokenInvalid, TokenMissing
-from carnet.guards.candidate import Candidate, in_context
+from carnet.guards.candidate import Candidate
 from carnet.ports.trust.trust import Peers, Tokens
 
 MOST_REMEMBERED = 4096
@@ -46,9 +46,14 @@ def caller_of(token: Token, *, peer_may_forward: bool = False) -> Caller:
     return Caller(
         actor=actor,
         scopes=token.scopes,
+        ceiling=token.ceiling,
         token=token.number,
         person=token.person,
         session=token.session,
+        agent=token.agent,
+        client=token.client,
+        workspace=token.workspace,
+        is_system=token.is_of_command,
     )
 
 
@@ -82,8 +87,6 @@ class KnownCaller:
             caller = caller_of(token, peer_may_forward=listed)
         else:
             caller = self._remembered(token)
-        if claim.context is not None:
-            caller = in_context(caller, claim.context, None)
         candidate.caller = caller
 
     def _remembered(self, token: Token) -> Caller:

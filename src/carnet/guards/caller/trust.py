@@ -13,6 +13,8 @@ Law 2. Rights are an intersection: what the sender is trusted with, and what its
        behalf of this caller.
 """
 
+from msgspec.structs import replace
+
 from carnet.core.people.address import host_of
 from carnet.core.people.identity import (
     Actor,
@@ -24,8 +26,10 @@ from carnet.core.people.identity import (
     Trust,
     allows,
 )
+from carnet.core.people.permissions import both
 from carnet.errors import SkillForbidden, TokenInvalid
-from carnet.guards.candidate import Candidate, in_context
+from carnet.guards.candidate import Candidate
+from carnet.guards.context import LAST_DEPTH, spend_depth
 from carnet.ports.calls.agent import Router, Target
 from carnet.ports.trust.trust import Tokens
 
@@ -46,17 +50,24 @@ def check_rights(caller: Caller, standing: Standing, target: Target, skill: Skil
     acts_for_nobody = caller.principal is None
     if target.require_auth and acts_for_nobody:
         raise SkillForbidden("every caller must bring a token", trust="authenticated")
-    if not (is_trusted and (acts_for_nobody or allows(caller.scopes, target.needs))):
+    denied = caller.ceiling.deny
+    is_denied = allows(denied, target.needs) if denied else False
+    may = acts_for_nobody or allows(caller.scopes, target.needs)
+    if not (is_trusted and may) or is_denied:
         raise SkillForbidden(trust=trust)
 
 
 class Trusted:
     """Finds out who a signed caller is to us, and what it may do."""
 
-    def __init__(self, tokens: Tokens, router: Router) -> None:
-        """`tokens` verify principals; `router` knows which agents ask for which trust."""
+    def __init__(self, tokens: Tokens, router: Router, default: int = LAST_DEPTH) -> None:
+        """`tokens` verify principals; `router` knows which agents ask for which trust.
+
+        `default` is the last depth of a chain that no stamp bounds.
+        """
         self._tokens = tokens
         self._router = router
+        self._default = default
         self._rights: dict[tuple[bool, bool], frozenset[str]] = {}
 
     def __call__(self, candidate: Candidate, /) -> None:
@@ -81,8 +92,17 @@ class Trusted:
             candidate.speaks = f"#{proof.subject}"
         caller = _caller(actor, standing, self._rights_of(standing), principal)
         check_rights(caller, standing, target, candidate.skill)
-        context = candidate.claim.context
-        candidate.caller = caller if context is None else in_context(caller, context, proof)
+        context = candidate.context
+        candidate.caller = caller if context is None else replace(caller, context=context)
+        if principal is not None:
+            self._hold_to(candidate, principal)
+
+    def _hold_to(self, candidate: Candidate, principal: Token) -> None:
+        """Hold a call to the bounds of the token beside its signature."""
+        if principal.agent is not None and principal.agent != candidate.target.name:
+            raise SkillForbidden(trust="authenticated")
+        if principal.chain_depth is not None:
+            spend_depth(candidate, principal.chain_depth, "token", self._default)
 
     def _principal(self, candidate: Candidate) -> Token | None:
         proof = candidate.proof
@@ -110,13 +130,17 @@ def _caller(
 ) -> Caller:
     if principal is None:
         return Caller(actor=actor, scopes=rights, standing=standing)
+    most = principal.ceiling.allow
     holder = f"peer:{principal.peer}" if principal.peer else f"token:{principal.account}"
     return Caller(
         actor=actor,
-        scopes=principal.scopes,
-        ceiling=Ceiling(allow=rights),
+        scopes=principal.scopes if most is None else both(principal.scopes, most),
+        ceiling=Ceiling(allow=rights, deny=principal.ceiling.deny),
         principal=holder,
         standing=standing,
         token=principal.number,
         person=principal.person,
+        agent=principal.agent,
+        client=principal.client,
+        workspace=principal.workspace,
     )

@@ -24,16 +24,24 @@ Law 8. A key by which its caller tells repeats names the turn, unless a stamp do
 """
 
 import difflib
-from collections.abc import Awaitable
-from typing import Protocol
+from collections.abc import Awaitable, Sequence
+from typing import Final, Protocol
 
 import msgspec
 
 from carnet.core.call import Ask, Claim
-from carnet.core.chain.carnet import Carnet, DepthLimits, check_depth, merge
+from carnet.core.chain.carnet import Carnet, DepthLimits, Mark, Position, check_depth, merge
 from carnet.core.chain.turn_id import key_id
 from carnet.core.people.address import handle_of
-from carnet.core.people.identity import CHAT, Caller, Mode, Secret, Skill
+from carnet.core.people.identity import (
+    CHAT,
+    Caller,
+    Context,
+    Mode,
+    Secret,
+    Skill,
+    StatedContext,
+)
 from carnet.errors import (
     CallbackForbidden,
     CarnetError,
@@ -43,25 +51,63 @@ from carnet.errors import (
     SkillNotFound,
 )
 from carnet.guards.candidate import Candidate
+from carnet.guards.context import LAST_DEPTH, Hosts, spend_depth
 from carnet.ports.calls.admission import CameBack
 from carnet.ports.calls.agent import Router, Target
+from carnet.ports.trust.callers import NO_CALLERS, CallerHosts
 from carnet.ports.trust.schemas import Schemas
 
+CALLER_CONTEXT: Final = "caller_context"  # the stamp whose root is believed of verified hosts alone
 
-def within_chain(candidate: Candidate, /) -> None:
-    """Refuse a call that arrived deeper than its chain may go."""  # tangle:depth:refuse
-    marks = candidate.claim.marks
-    if marks:  # else it stands at the top
-        candidate.position = merge(marks)
-        check_depth(candidate.position)
-    key = candidate.claim.key
-    if key is not None and candidate.position.turn is None:
-        proof = candidate.claim.proof  # it was proved before; who that is to us is not known yet
-        name = key_id(candidate.caller.actor.name if proof is None else proof.principal, key)
-        position = candidate.position
-        candidate.position = msgspec.structs.replace(
-            position, run=position.run or name, turn=f"{name}.t0"
-        )
+
+class WithinChain:
+    """Refuses a call that arrived deeper than its chain may go."""  # tangle:depth:refuse
+
+    def __init__(self, callers: CallerHosts = NO_CALLERS, default: int = LAST_DEPTH) -> None:
+        """`callers` are the hosts that are listed; `default` is the last depth without stamps."""
+        self._hosts = Hosts(callers)
+        self._default = default
+
+    def __call__(self, candidate: Candidate, /) -> None:
+        """Find out where it stands, and what its caller says of itself."""
+        claim = candidate.claim
+        stated, marks = claim.context, claim.marks
+        if stated is not None:
+            self._judge(candidate, stated)
+        if marks:  # else it stands at the top
+            position = merge(marks)
+            if stated is not None and candidate.context is not None:
+                position = _rooted(position, candidate.context, marks)
+            candidate.position = position
+            check_depth(position)
+        token, key = candidate.shown, claim.key
+        if token is not None and token.chain_depth is not None:
+            spend_depth(candidate, token.chain_depth, "token", self._default)
+        if key is not None and candidate.position.turn is None:
+            proof = claim.proof  # it was proved before; who that is to us is not known yet
+            name = key_id(candidate.caller.actor.name if proof is None else proof.principal, key)
+            position = candidate.position
+            candidate.position = msgspec.structs.replace(
+                position, run=position.run or name, turn=f"{name}.t0"
+            )
+
+    def _judge(self, candidate: Candidate, stated: StatedContext) -> None:
+        proof, now = candidate.claim.proof, candidate.now
+        candidate.context, candidate.host = self._hosts.judge(stated, proof, now)
+        if proof is None:  # of one that is signed the caller is known later
+            caller = candidate.caller
+            candidate.caller = msgspec.structs.replace(caller, context=candidate.context)
+
+
+def _rooted(position: Position, context: Context, marks: Sequence[Mark]) -> Position:
+    """A position without a root that is only claimed: it has been compared, and joins no run (R34).
+
+    What another stamp names stays.
+    """
+    if context.verified:
+        return position
+    runs = [mark.run for mark in marks if mark.stamp != CALLER_CONTEXT and mark.run is not None]
+    return msgspec.structs.replace(position, run=runs[0] if runs else None)
 
 
 def came_back(candidate: Candidate, refusal: CarnetError) -> CameBack | None:
@@ -101,14 +147,17 @@ def permit(caller: Caller, target: Target) -> None:
 class KnownAgent:
     """Refuses a claim for an agent that is not there."""
 
-    def __init__(self, router: Router) -> None:
-        """`router` finds the target of a name."""
+    def __init__(self, router: Router, default: int = LAST_DEPTH) -> None:
+        """`router` finds the target of a name; `default` is the last depth without stamps."""
         self._router = router
+        self._default = default
 
     def __call__(self, candidate: Candidate, /) -> None:
         """Prove the target; its own depth limit may be lower than the gateway's."""
         target = self._router.find(candidate.claim.agent)
         candidate.target = target
+        if target.chain_depth is not None:
+            spend_depth(candidate, target.chain_depth, "agent", self._default)
         position = candidate.position
         if target.last_depth is None or position.last_depth is None:
             return
@@ -119,8 +168,10 @@ class KnownAgent:
 
 def permitted(candidate: Candidate, /) -> None:
     """Refuse a caller without the target's permission."""
-    needs = candidate.target.needs
-    if not candidate.caller.may(needs):
+    needs, caller = candidate.target.needs, candidate.caller
+    if not caller.may(needs) or (
+        caller.agent is not None and caller.agent != candidate.target.name
+    ):
         raise PermissionMissing(permission=needs)
 
 

@@ -13,7 +13,7 @@ from carnet.core.messages.events import Done, Waiting
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Sink
 from carnet.ports.engine.calls import AgentCalls
-from carnet.ports.engine.tools import Begins, Once, TurnTriggers, at_once, unnoted
+from carnet.ports.engine.tools import AskPolicy, Begins, Once, TurnTriggers, at_once, unnoted
 from carnet.ports.memory.memory import TurnMemory
 from carnet.ports.memory.past import TurnPast
 from carnet.wire.dialects.engine_chat.actor import EngineActor
@@ -35,6 +35,7 @@ class LoopTurn(Struct, frozen=True, kw_only=True):
     is_final: bool = False  # the last hop of its chain: it answers, and calls nobody
     memory: TurnMemory | None = None  # of the person it acts for; None where that is a machine
     past: TurnPast | None = None  # what she has said before; None where it may not be searched
+    ask_policy: AskPolicy | None = None  # before a tool is used; None where nobody is asked
 
 
 class OpenLoops(Protocol):

@@ -23,6 +23,8 @@ Approval = Literal["never", "always", "write"]
 
 DEFAULT_SECONDS: Final = 30.0
 
+AskPolicy = Callable[[str], Awaitable[None]]  # of a tool, by its name; raises PolicyDenied
+
 
 class ToolFailed(Exception):
     """A tool could not do what it was asked; its words are for the model, and shown."""

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from carnet.core.people.identity import Secret, Token
 
+Whose = Literal["name", "agent", "client", "person"]
 SignatureForm = Literal["auto", "samvad", "rfc9421", "carnet"]  # auto: found out (R8)
 
 
@@ -25,6 +26,12 @@ class NewToken(Struct, frozen=True, kw_only=True):
     expires: int | None = None
     person: int | None = None  # whose it is
     payer: str | None = None  # the account it bills; None: that of its name
+    agent: str | None = None  # the only one that it may call; it stands for that agent
+    client: str | None = None  # the program that holds it
+    workspace: str | None = None
+    allow: frozenset[str] | None = None  # the most that may be used with it
+    deny: frozenset[str] | None = None  # and what may not, whatever else says
+    chain_depth: int | None = None  # the first depth at which its chains are refused
 
 
 class Tokens(Protocol):
@@ -44,6 +51,9 @@ class Tokens(Protocol):
 
     async def revoke(self, name: str, now: int) -> bool:
         """Revoke one by name; False if there is none."""
+
+    async def revoke_all(self, whose: Whose, value: str | int, now: int) -> Sequence[str]:
+        """Revoke all of an agent, a client or a person (by her number) at once; their names."""
 
     async def list(self) -> Sequence[Token]:
         """All of them, newest first."""

@@ -30,6 +30,7 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     cost: int
     state: str
     code: str | None = None  # of the newest turn in it that failed
+    caller: str | None = None  # what the caller of the first turn said of itself
 
 
 class RunFilter(Struct, frozen=True, kw_only=True):

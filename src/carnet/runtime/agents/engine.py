@@ -14,6 +14,7 @@ Law 6. Where others have called it, it is told at which hop of their chain it st
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
@@ -108,7 +109,7 @@ class EngineAgent:
             await kept.do(BEGUN + place, f"begin {name}"[:MOST_NAME], note, (), {})
             return bool(now)
 
-        theirs = self._belongings
+        theirs, policy = self._belongings, self._calls.policy
         turn = LoopTurn(
             request=await self._read(call),
             actor=actor_of(call.caller, theirs.people),
@@ -122,6 +123,7 @@ class EngineAgent:
             is_final=visit.is_final,
             memory=theirs.memory(call),
             past=theirs.past(call),
+            ask_policy=None if policy is None else partial(policy.ask_tool, call),
         )
         before = CHAIN.set(visit)
         try:

@@ -29,6 +29,7 @@ from carnet.errors import Cancelled
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import FORWARD_USER
 from carnet.ports.engine.calls import AgentAsk, CalleeWaits
+from carnet.ports.trust.policy import OperatorPolicy
 from carnet.runtime.chain.turn_chain import TurnChain
 from carnet.runtime.visit.children import scoped_ordinal
 from carnet.runtime.visit.interrupts import Paused
@@ -41,11 +42,12 @@ _TOOLS: Final = "tools"
 
 
 class CallsOut(Struct, frozen=True, kw_only=True, eq=False):
-    """How an agent calls others, and who pays for that."""
+    """How an agent calls others and uses tools, and who pays for that."""
 
     dispatch: Dispatch
     last_depth: int  # of a call whose chain carries no limit of its own
     auth_source: str = FORWARD_USER
+    policy: OperatorPolicy | None = None  # that is asked before each tool
 
 
 class LoopVisit(Visit):

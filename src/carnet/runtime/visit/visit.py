@@ -34,11 +34,8 @@ from carnet.core.messages.events import (
 )
 from carnet.core.messages.output import Output
 from carnet.core.messages.parameters import Parameters, Tool, read_parameters
-from carnet.core.people.address import check_name, handle_of
+from carnet.core.people.address import check_name
 from carnet.core.people.delegation import Delegation
-from carnet.core.people.evidence import Evidence
-from carnet.core.people.identity import Caller, Context
-from carnet.core.people.sender import Sender, sender_of
 from carnet.errors import Cancelled, Refused
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import AGENT_OWNED, FORWARD_USER
@@ -48,7 +45,7 @@ from carnet.runtime.visit.callee import Callee
 from carnet.runtime.visit.children import ChildCall
 from carnet.runtime.visit.dialogue import ConversingVisit
 from carnet.runtime.visit.interrupts import TurnQuestions
-from carnet.runtime.visit.means import NO_MEANS, VisitMeans
+from carnet.runtime.visit.means import NO_MEANS, ReceivedVisit, VisitMeans
 from carnet.runtime.visit.model import VisitModel, model_named
 from carnet.runtime.visit.steps import KeptSteps
 from carnet.wire.grammar.json import MAX_INTEGER
@@ -58,7 +55,7 @@ PER_CALL = "per-call"
 MOST_NOTE: Final = 200  # characters
 
 
-class Visit(ConversingVisit):
+class Visit(ReceivedVisit, ConversingVisit):
     """One call as the agent that answers it sees it."""
 
     def __init__(
@@ -124,27 +121,6 @@ class Visit(ConversingVisit):
         return ask.spoken.parts
 
     @property
-    def sender(self) -> Sender:
-        """Who has sent it, as far as that was proved: `sender.address`, `sender.how`."""
-        caller, means = self._call.caller, self._means
-        person = None
-        if caller.person is not None and means.people is not None and caller.standing is None:
-            found = means.people.numbered(caller.person)
-            person = None if found is None else found.handle(means.domain)
-        return sender_of(caller, self.carnet.path, domain=means.domain, person=person)
-
-    @property
-    def evidence(self) -> tuple[Evidence, ...]:
-        """What others vouch for of who calls, verified: `evidence[0].subject`, `.on_behalf_of`."""
-        return self._call.caller.evidence
-
-    @property
-    def recipient(self) -> str:
-        """Whom it was sent to: our own address, as others call us."""
-        name, domain = self._call.agent, self._means.domain
-        return (handle_of(name, domain) if domain else None) or name
-
-    @property
     def chain(self) -> Chain:
         """Where it stands in its chain: `hop`, `cap`, `hops_left`, `is_final`."""
         return Chain(hop=self.carnet.depth, cap=self.carnet.bound(self._last_depth))
@@ -167,11 +143,6 @@ class Visit(ConversingVisit):
         """The dialect that it came in, or "in_process". Whether it is chained `chain` tells."""
         dialect = self._call.dialect
         return "a2a" if dialect == "a2a_http" else dialect or "in_process"
-
-    @property
-    def context(self) -> Context | None:
-        """What its caller says of itself, if it does: claimed, unless `context.verified`."""
-        return self._call.caller.context
 
     @property
     def parameters(self) -> Parameters:
@@ -197,19 +168,6 @@ class Visit(ConversingVisit):
     def payload(self) -> dict[str, Any]:
         """What was given to the skill, as it came."""
         return self._call.ask.payload or {}
-
-    @property
-    def caller(self) -> Caller:
-        """Who calls, how that was proved, and with which rights."""
-        return self._call.caller
-
-    @property
-    def principal(self) -> str | None:
-        """Whose token was verified, if one was: an identity, never the token itself."""
-        caller = self._call.caller
-        if caller.principal is not None:
-            return caller.principal
-        return caller.actor.name if caller.actor.how == "token" else None
 
     @property
     def streams(self) -> bool:

@@ -15,6 +15,7 @@ from carnet.core.chain.turn import IN_PROCESS, Turn
 from carnet.core.messages.events import PIECE_BYTES
 from carnet.core.messages.interrupt import InterruptRecord
 from carnet.core.messages.outbound_call import OutboundCall
+from carnet.core.people.context import read_context
 from carnet.core.people.identity import Account
 from carnet.ports.trust.people import People
 from carnet.ports.world.records import (
@@ -86,6 +87,7 @@ def summary(run: Row, turns: Sequence[Turn], *, reader: str | None = None) -> Ru
         cost=cost,
         state=going_on[0] if going_on else turns[0].state,
         code=next((turn.code for turn in reversed(turns) if turn.code), None),
+        caller=None if turns[0].context is None else str(read_context(turns[0].context)),
     )
 
 

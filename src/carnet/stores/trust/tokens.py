@@ -19,10 +19,11 @@ from msgspec.structs import replace
 
 from carnet.core.people.identity import Secret, Token
 from carnet.core.people.permissions import both, rights_of
+from carnet.core.principal import ceiling_of
 from carnet.errors import CarnetError, UsageInvalid
-from carnet.ports.trust.trust import NewToken
+from carnet.ports.trust.trust import NewToken, Whose
 from carnet.ports.world.clock import Ids
-from carnet.stores.database import Database, Row, Statement, Value
+from carnet.stores.database import Database, Row, Statement, Value, marks
 from carnet.stores.secrets.secrets_file import Keys
 
 PREFIX: Final = "ck_"
@@ -31,7 +32,8 @@ SHOWN: Final = 8  # characters of a token by which people recognise it
 _LOAD = (
     "SELECT t.n, t.name, t.hash, t.prefix, t.scopes, t.created, t.peer, t.forwardable,"
     " t.may_forward, t.rate_calls, t.rate_seconds, t.spending_limit, t.expires, t.revoked,"
-    " t.last_used, t.person, t.payer, t.taken_back, p.name, p.roles, p.permissions, p.ended"
+    " t.last_used, t.agent, t.client, t.workspace, t.allowed, t.denied, t.chain_depth, t.person,"
+    " t.payer, t.taken_back, p.name, p.roles, p.permissions, p.ended"
     " FROM token t LEFT JOIN person p ON p.n = t.person ORDER BY t.n DESC"
 )
 _CLEAR = (  # an expired token gives its name free
@@ -39,8 +41,9 @@ _CLEAR = (  # an expired token gives its name free
 )
 _CREATE = (
     "INSERT INTO token (name, hash, key_id, prefix, scopes, created, peer, forwardable,"
-    " may_forward, rate_calls, rate_seconds, spending_limit, expires, person, service, payer)"
-    " SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE {} ON CONFLICT DO NOTHING"
+    " may_forward, rate_calls, rate_seconds, spending_limit, expires, person, service, payer,"
+    " agent, client, workspace, allowed, denied, chain_depth)"
+    f" SELECT {marks(22)} WHERE {{}} ON CONFLICT DO NOTHING"
 )
 _LIVE_PERSON = "EXISTS (SELECT 1 FROM person WHERE n = ? AND ended IS NULL)"
 _HAD_BY_OTHERS = (
@@ -48,11 +51,12 @@ _HAD_BY_OTHERS = (
     " AND COALESCE(o.person, 0) <> ?)"
 )
 _IS_LIVE = "EXISTS (SELECT 1 FROM token l WHERE l.name = ? AND l.revoked IS NULL)"
-_REVOKE = "UPDATE token SET revoked = ? WHERE name = ? AND revoked IS NULL"
+_REVOKE = "UPDATE token SET revoked = ? WHERE {} = ? AND revoked IS NULL"
 _END_SESSIONS = (
     "UPDATE session SET ended = ? WHERE ended IS NULL"
-    " AND token IN (SELECT n FROM token WHERE name = ? AND revoked IS NOT NULL)"
+    " AND token IN (SELECT n FROM token WHERE {} = ? AND revoked IS NOT NULL)"
 )
+_REVOKED = "SELECT name FROM token WHERE {} = ? AND revoked = ? ORDER BY n"
 _USED = "UPDATE token SET last_used = ? WHERE n = ? AND (last_used IS NULL OR last_used < ?)"
 
 
@@ -61,9 +65,14 @@ def _service(new: NewToken) -> str | None:
     return None if new.person is not None or new.peer is not None else new.name.partition("#")[0]
 
 
+def _listed(permissions: frozenset[str] | None) -> str | None:
+    return None if permissions is None else " ".join(sorted(permissions))
+
+
 def _read(row: Row) -> Token:
     scopes, revoked = frozenset(row[4].split()), row[13]
-    person, payer, taken_back, holder, roles, permissions, ended = row[15:]
+    person, payer, taken_back, holder, roles, permissions, ended = row[21:]
+    allowed, denied = [None if each is None else frozenset(each.split()) for each in row[18:20]]
     if holder is not None:
         scopes = both(scopes, rights_of(roles.split(), permissions.split()))
         revoked = ended if revoked is None else revoked
@@ -90,6 +99,11 @@ def _read(row: Row) -> Token:
         holder=holder,
         payer=payer,
         taken_back=tuple((taken_back or "").split()),
+        agent=row[15],
+        client=row[16],
+        workspace=row[17],
+        chain_depth=row[20],
+        ceiling=ceiling_of(allowed, denied, is_autonomous=row[15] is not None and person is None),
     )
 
 
@@ -163,6 +177,8 @@ class StoredTokens:
             *(new.name, hashed, self._keys.key_id, text[:SHOWN], scopes, now, new.peer),
             *(int(new.forwardable), int(new.may_forward), new.rate_calls, new.rate_seconds),
             *(new.spending_limit, new.expires, new.person, _service(new), new.payer),
+            *(new.agent, new.client, new.workspace, _listed(new.allow), _listed(new.deny)),
+            new.chain_depth,
         )
         where, args = ["TRUE"], list[Value]()
         if new.person is not None:  # who ends meanwhile is given none
@@ -183,11 +199,20 @@ class StoredTokens:
 
     async def revoke(self, name: str, now: int) -> bool:
         """Revoke one by name, and end the sessions that stand for it; False if there is none."""
-        revoked, _ = await self._database.transact(
-            [(_REVOKE, (now, name)), (_END_SESSIONS, (now, name))]
+        return bool(await self.revoke_all("name", name, now))
+
+    async def revoke_all(self, whose: Whose, value: str | int, now: int) -> builtins.list[str]:
+        """Revoke all of an agent, a client or a person in one transaction; their names."""
+        await self._database.transact(
+            [
+                (_REVOKE.format(whose), (now, value)),
+                (_END_SESSIONS.format(whose), (now, value)),
+            ]
         )
+        # Not one look before: what is made meanwhile is revoked too, and told.
+        rows = await self._database.fetch(_REVOKED.format(whose), (value, now))
         await self.refresh()
-        return revoked > 0
+        return [name for (name,) in rows]
 
     async def list(self) -> builtins.list[Token]:
         return [_read(row) for row in await self._database.fetch(_LOAD)]

@@ -13,6 +13,7 @@ from msgspec import Struct
 from carnet.ports.world.clock import Clock
 from carnet.ports.world.records import READER
 from carnet.stores.database import Database
+from carnet.stores.trust.callers import StoredCallers
 from carnet.stores.trust.delegations import StoredDelegations
 from carnet.stores.trust.own_keys import StoredKeys
 from carnet.stores.trust.peers import StoredPeers
@@ -33,6 +34,7 @@ class StoredTrust(Struct, frozen=True, kw_only=True, eq=False):
     keys: StoredKeys
     pinned: StoredPinnedKeys
     delegations: StoredDelegations
+    callers: StoredCallers  # hosts whose caller contexts can be verified
     sessions: StoredSessions  # which are looked up one by one, and not read here
 
     async def refresh(self) -> None:
@@ -45,6 +47,7 @@ class StoredTrust(Struct, frozen=True, kw_only=True, eq=False):
         await self.pinned.refresh()
         await self.people.refresh()
         await self.delegations.refresh()
+        await self.callers.refresh()
         await self.tokens.refresh()
 
 

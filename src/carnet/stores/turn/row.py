@@ -33,6 +33,7 @@ from msgspec.structs import replace
 from carnet.core.call import Admitted
 from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.turn import Turn, TurnState
+from carnet.core.people.context import write_context
 from carnet.core.people.identity import Account
 from carnet.errors import Internal
 from carnet.ports.calls.turns import TurnClaim, TurnFinish
@@ -116,7 +117,12 @@ COLUMNS: Final = (
         TEXT,
         begins="None if admitted.delegation is None else admitted.delegation.ids",
     ),
-    Column("context", TEXT),
+    Column(
+        "context",
+        TEXT,
+        begins="None if claim.made_in is not None or admitted.caller.context is None"
+        " else write_context(admitted.caller.context)",
+    ),
     Column("correlation", TEXT, begins="admitted.correlation"),
     Column("conversation", INT),
     Column("cause", TEXT),
@@ -182,7 +188,13 @@ def _compiled(arguments: str, expression: str) -> Callable[..., Any]:
     Compiled, because it is called for every call: a constructor with keywords that were written
     down is eight times as fast as one that is given a dictionary.
     """
-    words = {"Turn": Turn, "Account": Account, "replace": replace, "parent_of": parent_of}
+    words: dict[str, Any] = {
+        "Turn": Turn,
+        "Account": Account,
+        "replace": replace,
+        "parent_of": parent_of,
+    }
+    words["write_context"] = write_context
     function: Callable[..., Any] = eval(f"lambda {arguments}: {expression}", words)  # noqa: S307  the text is the table above
     return function
 

@@ -65,7 +65,8 @@ class Arrival:
 
     __slots__ = (
         *("_head", "_request", "_stamped", "agent", "body", "by_host", "correlation", "headers"),
-        *("in_stream", "must_prove", "names", "recipient", "request_id", "run", "stamps", "way"),
+        *("in_stream", "is_proxied", "must_prove", "names", "recipient", "request_id", "run"),
+        *("stamps", "way"),
     )
 
     def __init__(
@@ -101,7 +102,7 @@ class Arrival:
         self.names = names or {}
         self.by_host = by_host
         self.must_prove = must_prove
-        self.body = b""
+        self.body, self.is_proxied = b"", False  # whether it came through a trusted proxy
         self.run: str | None = None  # which a refusal tells
         self.request_id: str | int | None = None  # by which its dialect tells answers apart
         self.in_stream = False  # a refusal is told in a stream, as the answer would be
@@ -112,17 +113,18 @@ class Arrival:
     @property
     def request(self) -> Request:
         """Its head, as far as a signature can see it."""
-        request = self._request
-        if request is None:
-            request = self._request = self._head()
-        return request
+        if self._request is None:
+            self._request = self._head()
+        return self._request
 
     def stamped(self) -> Stamped:
         """What its stamps say; read once."""
-        stamped = self._stamped
-        if stamped is None:
-            stamped = self._stamped = self.stamps.read(self.headers)
-        return stamped
+        if self._stamped is None:
+            stamped = self.stamps.read(self.headers)
+            if stamped.context is not None and self.is_proxied:
+                stamped = self.stamps.certified(stamped, self.headers)
+            self._stamped = stamped
+        return self._stamped
 
 
 About = Literal[

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from carnet.core.chain.carnet import Carnet, Mark
-from carnet.core.people.identity import Context
+from carnet.core.people.identity import SELF_HOST, Secret, StatedContext
 from carnet.errors import MalformedCallerContext
 from carnet.wire.grammar.headers import Headers, write_headers
 from carnet.wire.grammar.json import MAX_INTEGER
@@ -31,12 +31,14 @@ CALLER_HOST: Final = "X-Agents-Api-Caller-Host"
 CHAIN_DEPTH: Final = "X-Agents-Api-Chain-Depth"
 CHAIN_ROOT: Final = "X-Agents-Api-Chain-Root"
 
-SELF_HOST: Final = "self"
+# Not one of the five: how a host shows that it is the one it names. It is read beside them.
+CALLER_KEY: Final = "X-Agents-Api-Caller-Key"
 DEFAULT_MAX_CHAIN_DEPTH: Final = 16  # agents-api:depth:default (inclusive: 17 is refused)
 
 MAX_AGENT_BYTES: Final = 128
 MAX_HOST_BYTES: Final = 2048
 MAX_ROOT_BYTES: Final = 128
+MAX_KEY_BYTES: Final = 256
 
 _HEADER_OF: Final = {
     "caller_agent_id": CALLER_AGENT,
@@ -313,15 +315,20 @@ def _read(headers: Headers, metadata: Metadata, /, *, last_depth: int) -> Readin
     claimed, mark = read(headers, last_depth=last_depth)
     if mark is None:
         return None
-    return Reading(mark=mark, context=None if claimed is None else _context(claimed))
+    if claimed is None:
+        return Reading(mark=mark)
+    key = headers.visible(CALLER_KEY, max_bytes=MAX_KEY_BYTES)
+    return Reading(mark=mark, context=_context(claimed, None if key is None else Secret(key)))
 
 
-def _context(claimed: CallerContext) -> Context:
-    return Context(
+def _context(claimed: CallerContext, key: Secret | None) -> StatedContext:
+    return StatedContext(
         agent=claimed.caller_agent_id,
         user=claimed.caller_user_id,
         host=claimed.caller_host,
         root=claimed.chain_root_request_id,
+        depth=claimed.chain_depth,
+        key=key,
     )
 
 

@@ -26,16 +26,27 @@ Law 9. What is covered beyond that is nobody's harm.
 """
 
 import re
+from base64 import b64decode
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from carnet.core.chain.capabilities import Capabilities
 from carnet.core.chain.carnet import Carnet, DepthLimits, Mark, Trace
-from carnet.core.people.identity import Context, Secret
-from carnet.errors import ChainMismatch, HeaderNotSigned, InsufficientCoverage
+from carnet.core.people.identity import Secret, StatedContext
+from carnet.errors import (
+    ChainMismatch,
+    HeaderNotSigned,
+    InsufficientCoverage,
+    MalformedCallerContext,
+)
 from carnet.wire.grammar.headers import Headers, refuse_lookalikes
+
+CLIENT_CERT: Final = "client-cert"  # RFC 9440: the certificate itself, in base64 between colons
+MAX_CERTIFICATE_BYTES: Final = 16_384
 
 Metadata = tuple[object, ...]  # objects as JSON gave them: of the message, of the request
 
@@ -45,7 +56,7 @@ class Reading(Struct, frozen=True, kw_only=True):
 
     mark: Mark | None = None  # about the chain
     forwarded: Secret | None = None  # the credential of whoever pays, scheme included
-    context: Context | None = None  # who claims to call
+    context: StatedContext | None = None  # who claims to call
 
 
 class Leaving(Struct, frozen=True, kw_only=True):
@@ -104,7 +115,7 @@ class Stamped(Struct, frozen=True):
 
     marks: tuple[Mark, ...] = ()
     forwarded: Secret | None = None
-    context: Context | None = None
+    context: StatedContext | None = None
 
     @property
     def run(self) -> str | None:
@@ -123,7 +134,7 @@ class Stamps:
 
     __slots__ = (
         *("_in_headers", "_in_metadata", "_last_depths", "limits", "lookalikes", "protected"),
-        *("rows", "tolerated"),
+        *("certificate", "rows", "tolerated"),
     )
 
     def __init__(
@@ -133,6 +144,7 @@ class Stamps:
         configured: Mapping[str, int] | None = None,
         default: int = DepthLimits().default,
         hard: int | None = None,
+        certificate: str | None = None,
     ) -> None:
         """The stamps, in the order in which they are read and written.
 
@@ -142,7 +154,9 @@ class Stamps:
                 have their own.
             default: The last depth of a call whose chain no stamp bounds.
             hard: Bounds all of these.
+            certificate: The header by which trusted proxies tell the certificate of a caller.
         """
+        self.certificate = certificate
         self.rows = tuple(rows)
         if len({row.name for row in self.rows}) != len(self.rows):
             raise ValueError("two stamps have one name")
@@ -180,6 +194,28 @@ class Stamps:
             if start in names and name not in found:
                 found[name] = read(headers, (), last_depth=self._last_depths[name])
         return _together(found) if found else NOTHING
+
+    def certified(self, stamped: Stamped, headers: Headers) -> Stamped:
+        """What was read, with the certificate of the caller in the form that is written down (R33).
+
+        For what came through a trusted proxy alone: anybody can write the header.
+        """
+        shown = self._certificate_in(headers)
+        if stamped.context is None or shown is None:
+            return stamped
+        return replace(stamped, context=replace(stamped.context, certificate=shown))
+
+    def _certificate_in(self, headers: Headers) -> str | None:
+        if self.certificate is None:
+            return None
+        shown = headers.visible(self.certificate, max_bytes=MAX_CERTIFICATE_BYTES)
+        if shown is None or self.certificate != CLIENT_CERT:
+            return shown
+        try:
+            der = b64decode(shown.removeprefix(":").removesuffix(":"), validate=True)
+        except ValueError:
+            raise MalformedCallerContext(self.certificate, "holds no certificate") from None
+        return f"sha256:{sha256(der).hexdigest()}"
 
     def read_metadata(self, *metadata: object) -> Stamped:
         """Read every stamp that rides in the metadata of a body."""

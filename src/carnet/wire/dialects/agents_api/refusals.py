@@ -120,11 +120,12 @@ def data_of(error: CarnetError, *, rpc: bool) -> dict[str, Any]:
     chain = {"observed": "chain_depth", "limit": "ceiling"}
     is_deep = isinstance(error, errors.DepthExceeded | errors.ChainFinal)
     facts = error.public_facts()
+    root = facts.pop("root", error.run)  # as the caller has named it
     if is_deep:
         facts |= {chain[name]: error.facts.get(name) for name in chain}
     more = {
         "hint": error.next_step,
-        "chain_root_request_id" if is_deep else "run": error.run,
+        "chain_root_request_id" if is_deep else "run": root,
         "docs": f"/-/errors/{error.code}",
         "retry_after": CEILING_SECONDS if is_deep else error.retry_after,
     }

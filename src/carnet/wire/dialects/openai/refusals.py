@@ -45,6 +45,8 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.BodyTimeout: (408, "body_timeout"),
     errors.TokenMissing: (401, "token_missing"),
     errors.TokenInvalid: (401, "token_invalid"),
+    errors.CallerNotVerified: (401, "caller_not_verified"),
+    errors.PolicyDenied: (403, "policy_denied"),
     errors.SessionInvalid: (401, "session_invalid"),
     errors.SignInCodeInvalid: (401, "sign_in_code_invalid"),
     errors.CrossSite: (403, "cross_site"),
