@@ -218,9 +218,9 @@ def carnet_signed_hop(site: Site, *, under: tuple[str, ...] = ()) -> Iterator[Ta
 
 
 @contextmanager
-def carnet_a2a(site: Site) -> Iterator[Target]:
+def carnet_a2a(site: Site, *, under: tuple[str, ...] = ()) -> Iterator[Target]:
     """The starter's echo agent, asked as the package of A2A is; its tasks are kept on disk."""
-    with gateway(site) as running:
+    with gateway(site, under=under) as running:
         requests = a2a_peer.requests(authorization=f"Bearer {running.token}")
         yield Target(pid=running.pid, port=running.port, requests=requests, mark=a2a_peer.TASK_MARK)
 
