@@ -36,6 +36,14 @@ class Form(Struct, frozen=True, kw_only=True, omit_defaults=True):
         kept: dict[str, Any] = to_builtins(self)
         return kept
 
+    def kept_with(self, message: dict[str, Any], history: int | None) -> dict[str, Any]:
+        """The same with what was said, and how much of that is wanted again."""
+        kept: dict[str, Any] = to_builtins(self)
+        kept["message"] = message
+        if history is not None:
+            kept["history"] = history
+        return kept
+
 
 PLAIN: Final = Form()
 
