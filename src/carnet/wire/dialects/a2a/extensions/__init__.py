@@ -99,6 +99,10 @@ MOST_URIS: Final = 32
 
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,15}:[!-+\--~]{1,240}", re.ASCII)
 _SECRETS: Final = tuple([path for row in EXTENSIONS for path in row.secrets])
+_OWN_OF_TASK: Final = tuple([row.task for row in EXTENSIONS if row.task and row.is_own])
+_OTHERS_OF_TASK: Final = tuple(
+    [(row, row.task) for row in EXTENSIONS if row.task and not row.is_own]
+)
 _BY_URI: Final = {uri: row for row in EXTENSIONS for uri in row.uris}
 
 
@@ -269,9 +273,12 @@ def write_task(facts: TaskFacts, uris: Iterable[str] = ()) -> dict[str, Any]:
     """The metadata of a task: ours, and what the caller activated or asked for by its own."""
     active = frozenset(uris)
     metadata: dict[str, Any] = {}
-    for row in EXTENSIONS:
-        if row.task is not None and (row.is_own or not row.uris or active.intersection(row.uris)):
-            metadata |= _allowed(row, row.task(facts), active)
+    for tell in _OWN_OF_TASK:
+        metadata |= tell(facts)
+    for row, tell in _OTHERS_OF_TASK:
+        if not row.uris or (active and active.intersection(row.uris)):
+            told = tell(facts)
+            metadata |= _allowed(row, told, active) if told else told
     return metadata
 
 
