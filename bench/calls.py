@@ -179,7 +179,7 @@ def _ask(line: socket.socket, request: bytes) -> None:
     response = http.client.HTTPResponse(line)
     response.begin()
     body = response.read()
-    if response.status != http.client.OK:
+    if response.status != http.client.OK or b'"error":{' in body:  # JSON-RPC refuses with 200 too
         raise Wrong(f"{response.status}: {body[:200]!r}")
 
 

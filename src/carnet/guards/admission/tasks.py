@@ -40,7 +40,7 @@ def make_listed(candidate: Candidate, context: str, ids: Ids) -> ListedTask:
         sender=sender,
         skill=claim.ask.skill,
         context=context,
-        callback=_wish(claim),
+        callback=None if claim.callback is None else _wish(claim),
     )
 
 

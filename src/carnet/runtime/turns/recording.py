@@ -46,7 +46,9 @@ from carnet.core.messages.outbound_call import OutboundCall, outbound_event, poi
 from carnet.core.sealed_call import sealed_call_of, write_sealed_call
 from carnet.errors import AgentFailed, Cancelled, CarnetError, Internal, OutcomeUnknown
 from carnet.http.shares import WORDS, shares_of
+from carnet.ports.calls.tasks import Callback
 from carnet.ports.calls.turns import Debit, Fenced, Tell, TurnFinish, Turns, Use, whole_cost
+from carnet.ports.world.outbox import Delivery
 from carnet.runtime.receipts.outbound_calls import is_counted_before
 from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.excess import asked_again, disputes, most_cost, same_call, within_budget
@@ -282,6 +284,7 @@ class Recording(Grown):
                 uses=uses_of(call, tokens, is_over=state != "waiting") if has_quota else (),
                 tell=None if call.task is None else self._tell_of(batch, end, tokens, debits),
                 is_task=call.task is not None,
+                is_listed=call.at_once,
                 has_callback=call.callback is not None,
                 has_asked=self.has_below and state != "waiting",
                 outbound=tuple(self._outbound),
@@ -334,9 +337,21 @@ class Recording(Grown):
     def _tell_of(
         self, batch: Sequence[Event], end: End, tokens: Tokens, debits: Sequence[Debit]
     ) -> Tell | None:
-        if isinstance(end, Waiting) and self._call.ask.context is None:  # no end to tell of
+        if type(end) is Waiting and self._call.ask.context is None:  # no end to tell of
             return None
-        return partial(self._deliveries, self._call, batch, end, self._used(batch, tokens, debits))
+        return partial(self._deliveries_to, batch, end, tokens, debits)
+
+    def _deliveries_to(
+        self,
+        batch: Sequence[Event],
+        end: End,
+        tokens: Tokens,
+        debits: Sequence[Debit],
+        callbacks: Sequence[Callback],
+    ) -> tuple[Delivery, ...]:
+        """What tells some addresses of the end; few tasks have one."""
+        used = self._used(batch, tokens, debits)
+        return self._deliveries(self._call, batch, end, used, callbacks)
 
     def _debits(self, tokens: Tokens, state: TurnState) -> list[Debit]:
         target, debits, served = self._target, list[Debit](), state == "done"

@@ -44,10 +44,9 @@ def pieces(events: Iterable[Event]) -> list[Piece]:
     found: list[Piece] = []
     texts: list[str] = []
     for event in events:
-        kind = type(event)
-        if kind is Text:
+        if type(event) is Text:
             texts += (event.text,)
-        elif kind not in _SILENT and (part := _part_of(event)) is not None:
+        elif type(event) not in _SILENT and (part := _part_of(event)) is not None:
             found += _texts(texts)
             texts = []
             found.append(part)

@@ -15,14 +15,14 @@ from carnet.core.messages.events import RECEIPT, STATEMENT, UNKNOWN_COST, Event,
 from carnet.core.people.address import handle_of
 from carnet.wire.dialects.a2a.extensions import TaskFacts
 from carnet.wire.dialects.a2a.extensions.actor_chain import KEY
-from carnet.wire.dialects.a2a.form import Form
+from carnet.wire.dialects.a2a.form import Form, form_of
 
 
-def facts_of_call(call: Call, task: str, domain: str, form: Form) -> TaskFacts:
-    """What is known of a task from its call; `domain` is ours."""
+def facts_of_call(call: Call, task: str, domain: str, form: Form | None = None) -> TaskFacts:
+    """What is known of a task from its call; `domain` is ours, `form` its own if that was read."""
     carnet = call.carnet
     facts = TaskFacts(task=task, run=carnet.run, turn=carnet.turn)
-    message = form.message
+    message = (form or form_of(call)).message
     if not domain or message is None or "metadata" not in message:
         return facts
     own = handle_of(call.agent, domain)
