@@ -91,7 +91,7 @@ class TaskEndpoint(DialectEndpoint):
 
     def _read_any(self, arrival: Arrival) -> Claim | Question:
         asked = self._dialect.read(arrival)
-        if not isinstance(asked, Claim):
+        if type(asked) is not Claim:
             return asked
         if asked.proof is not None:  # which its dialect has read: nothing else says who calls
             return asked

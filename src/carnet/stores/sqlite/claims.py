@@ -389,7 +389,7 @@ class ClaimBatch:
         if rules.resolved or rules.waiting.tasks:
             waits.write(self._connection, rules)
         if rules.waiting.listed:
-            waits.list_tasks(self._connection, rules)
+            write(waits.PUT_TASK, rules.waiting.listed)
         if rules.waiting.callbacks:
             waits.put_callbacks(self._connection, rules)
 

@@ -191,7 +191,7 @@ class A2A:
     def read(self, arrival: Arrival, /) -> Claim | Question:
         """A message, or a question about tasks or the agent."""
         claim = self._read_rpc(arrival) if self._binding == "rpc" else self._read_http(arrival)
-        if not isinstance(claim, Claim) or not envoys.is_presented(arrival.headers):
+        if type(claim) is not Claim or not envoys.is_presented(arrival.headers):
             return claim
         return replace(claim, proof=self.proof(arrival))
 

@@ -56,12 +56,14 @@ class A2AMessage(Struct, frozen=True, kw_only=True):
 
 def read_message(value: object, place: str = "message") -> A2AMessage:
     """What a caller says."""
-    if not isinstance(value, dict):
+    if type(value) is not dict:
         raise InvalidRequest(place, "must be an object")
     found = convert(in_camel(value), _Members)
     if found.role not in _ROLES:
         raise InvalidRequest(join(place, "role"), f"must be one of {', '.join(_ROLES)}")
-    name = None if found.message_id is None else _id(found.message_id, "messageId", place)
+    name = (
+        None if found.message_id is None else text_of(found.message_id, "messageId", place, MOST_ID)
+    )
     if name is None:
         raise InvalidRequest(join(place, "messageId"), "is missing")
     metadata = found.metadata
@@ -75,8 +77,10 @@ def read_message(value: object, place: str = "message") -> A2AMessage:
     return A2AMessage(
         id=name,
         message=Message("user", parts, id=name, metadata=kept or None),
-        task=None if found.task_id is None else _id(found.task_id, "taskId", place),
-        context=None if found.context_id is None else _id(found.context_id, "contextId", place),
+        task=None if found.task_id is None else text_of(found.task_id, "taskId", place, MOST_ID),
+        context=None
+        if found.context_id is None
+        else text_of(found.context_id, "contextId", place, MOST_ID),
         metadata=metadata,
         extensions=()
         if found.extensions is None
@@ -84,10 +88,6 @@ def read_message(value: object, place: str = "message") -> A2AMessage:
         written=value,
         public=value if public is metadata else value | {"metadata": public},
     )
-
-
-def _id(found: object, name: str, place: str) -> str | None:
-    return text_of(found, name, place, MOST_ID)
 
 
 def write_message(

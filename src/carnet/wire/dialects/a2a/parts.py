@@ -19,7 +19,7 @@ _KINDS: Final = ("text", "raw", "url", "data")
 
 def read_parts(value: object, place: str) -> tuple[Part, ...]:
     """The parts of a message; there is at least one."""
-    if not isinstance(value, list) or not value:
+    if type(value) is not list or not value:
         raise InvalidRequest(place, "must be a list of at least one part")
     if len(value) > MOST_PARTS:
         raise InvalidRequest(place, f"must not hold more than {MOST_PARTS} parts")

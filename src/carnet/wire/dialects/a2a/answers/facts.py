@@ -68,4 +68,5 @@ def _used(usage: Usage, currency: str) -> Usage | None:
     has_amount = usage.cost is not None or usage.run_cost is not None
     if usage.tokens_in is usage.tokens_out is None and not has_amount:
         return None
-    return replace(usage, currency=currency if has_amount else None)
+    named = currency if has_amount else None
+    return Usage(usage.tokens_in, usage.tokens_out, usage.cost, usage.run_cost, named)

@@ -125,16 +125,16 @@ class MessageWriter:
         """The task with all that was said, or the word that stands for it."""
         for event in events:
             if type(event) is Extension and event.name == MESSAGE:
-                return self._write({"message": self._message(events)}, "send")
+                return self._write({"message": self._message(events)})
         end = events[-1]
         if type(end) is Done:  # nearly every answer: nothing is to be said of it
-            return self._write({"task": self._written({"state": COMPLETED}, events)}, "send")
+            return self._write({"task": self._written({"state": COMPLETED}, events)})
         if not is_terminal(end):
             raise Internal("an answer ends with its end")
         status = status_of(
             end, task=self._task, context=self._context, extensions=self._form.extensions
         )
-        return self._write({"task": self._written(status, events)}, "send")
+        return self._write({"task": self._written(status, events)})
 
     def _message(self, events: Sequence[Event]) -> dict[str, Any]:
         found = [part for artifact in artifacts_of(events) for part in artifact["parts"]]
@@ -203,8 +203,8 @@ class MessageWriter:
         record = self._call.record
         state = SUBMITTED if record.state == "queued" else WORKING
         status = plain_status(state, moment(record.created))
-        body = self._write({"task": self._written(status)}, "send")
+        body = self._write({"task": self._written(status)})
         return Reply(200, self.headers(stream=False), body)
 
-    def _write(self, result: dict[str, Any], kind: str) -> bytes:
-        return json.write(wrapped(self._form, result, kind))
+    def _write(self, result: dict[str, Any]) -> bytes:
+        return json.write(wrapped(self._form, result, "send"))

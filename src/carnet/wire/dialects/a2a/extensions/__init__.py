@@ -183,10 +183,12 @@ def read_inbound(
         headers: Those of the request: the trace that they tell wins.
         last_depth: The last depth that is answered here (inclusive).
     """
-    found = [each for each in (message, request) if isinstance(each, dict) and each]
     trace = read_trace(headers)
-    if not found:
+    if not message and not request:  # of nearly every message
         return NOTHING if trace is None else InboundClaims(trace=trace)
+    found = [each for each in (message, request) if isinstance(each, dict) and each]
+    if not found:
+        return InboundClaims(trace=trace)
     claims: dict[str, ExtensionClaim] = {}
     shown: dict[str, Any] = {}
     for row in EXTENSIONS:
