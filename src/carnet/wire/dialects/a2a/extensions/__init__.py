@@ -184,11 +184,11 @@ def read_inbound(
         last_depth: The last depth that is answered here (inclusive).
     """
     trace = read_trace(headers)
-    if not message and not request:  # of nearly every message
-        return NOTHING if trace is None else InboundClaims(trace=trace)
-    found = [each for each in (message, request) if isinstance(each, dict) and each]
+    found: list[dict[str, Any]] = []
+    if message or request:  # few messages have any
+        found = [each for each in (message, request) if isinstance(each, dict) and each]
     if not found:
-        return InboundClaims(trace=trace)
+        return NOTHING if trace is None else InboundClaims(trace=trace)
     claims: dict[str, ExtensionClaim] = {}
     shown: dict[str, Any] = {}
     for row in EXTENSIONS:
