@@ -18,7 +18,6 @@ Law 5. What was measured is debited, also above the reservation (`excess`). A co
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from msgspec import structs
@@ -46,9 +45,7 @@ from carnet.core.messages.outbound_call import OutboundCall, outbound_event, poi
 from carnet.core.sealed_call import sealed_call_of, write_sealed_call
 from carnet.errors import AgentFailed, Cancelled, CarnetError, Internal, OutcomeUnknown
 from carnet.http.shares import WORDS, shares_of
-from carnet.ports.calls.tasks import Callback
 from carnet.ports.calls.turns import Debit, Fenced, Tell, TurnFinish, Turns, Use, whole_cost
-from carnet.ports.world.outbox import Delivery
 from carnet.runtime.receipts.outbound_calls import is_counted_before
 from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.excess import asked_again, disputes, most_cost, same_call, within_budget
@@ -339,19 +336,8 @@ class Recording(Grown):
     ) -> Tell | None:
         if type(end) is Waiting and self._call.ask.context is None:  # no end to tell of
             return None
-        return partial(self._deliveries_to, batch, end, tokens, debits)
-
-    def _deliveries_to(
-        self,
-        batch: Sequence[Event],
-        end: End,
-        tokens: Tokens,
-        debits: Sequence[Debit],
-        callbacks: Sequence[Callback],
-    ) -> tuple[Delivery, ...]:
-        """What tells some addresses of the end; few tasks have one."""
-        used = self._used(batch, tokens, debits)
-        return self._deliveries(self._call, batch, end, used, callbacks)
+        call, used = self._call, self._used  # it is added up for those who are told
+        return lambda to: self._deliveries(call, batch, end, used(batch, tokens, debits), to)
 
     def _debits(self, tokens: Tokens, state: TurnState) -> list[Debit]:
         target, debits, served = self._target, list[Debit](), state == "done"
