@@ -40,7 +40,8 @@ class TaskExecutor(Executor):
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         updater = TaskUpdater(event_queue, context.task_id or "", context.context_id or "")
-        await event_queue.enqueue_event(new_task_from_user_message(context.message))
+        if context.message is not None:  # it always is there
+            await event_queue.enqueue_event(new_task_from_user_message(context.message))
         words = text(BODY_BYTES - _ENVELOPE_BYTES)
         await updater.add_artifact(parts=[Part(text=words)])
         await updater.complete()

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import samvad_peer
+from bench import a2a_peer, samvad_peer
 from bench.bodies import CHAT_PATH, chat_request, post
 from bench.load import Wrong
 from bench.process import run, serving
@@ -38,6 +38,7 @@ QUIET_SECONDS = 0.004
 PATIENCE_SECONDS = 30.0
 
 TOKEN_HOP, SIGNED_ECHO, SIGNED_HOP = "token hop", "signed echo", "signed hop"
+TOKEN_ECHO, A2A_ECHO = "token echo", "a2a echo"
 AGENTS = """
 [agents.up]
 kind = "openai"
@@ -178,7 +179,7 @@ def _ask(line: socket.socket, request: bytes) -> None:
     response = http.client.HTTPResponse(line)
     response.begin()
     body = response.read()
-    if response.status != http.client.OK:
+    if response.status != http.client.OK or b'"error":{' in body:  # JSON-RPC refuses with 200 too
         raise Wrong(f"{response.status}: {body[:200]!r}")
 
 
@@ -210,11 +211,13 @@ def calls(folder: Path, *, callers: int = CALLERS) -> list[Called]:
     with counted(folder) as (port, address, token):
         keys = samvad_peer.client_keys(folder / "keys")
         signed = samvad_peer.requests
-        chat = post(CHAT_PATH, chat_request("up"), {"authorization": f"Bearer {token}"})
+        shown = {"authorization": f"Bearer {token}"}
         home = "carnet.localhost"
         hop = signed(keys, to=f"agent://signed.{home}", skill="chat", prefix="/agents/signed")
         kinds: dict[str, Iterator[bytes]] = {
-            TOKEN_HOP: itertools.repeat(chat),
+            TOKEN_HOP: itertools.repeat(post(CHAT_PATH, chat_request("up"), shown)),
+            TOKEN_ECHO: itertools.repeat(post(CHAT_PATH, chat_request("echo"), shown)),
+            A2A_ECHO: a2a_peer.requests(**shown),
             SIGNED_ECHO: signed(keys, to=f"agent://{home}", skill="chat"),
             # The nonces of one sender must differ over all of its requests.
             SIGNED_HOP: itertools.islice(hop, WARM_UP + COUNTED + 2 * callers * EACH, None),

@@ -104,6 +104,13 @@ FLOORS = (
         unit="x caddy",
         form=".3f",
     ),
+    Floor(
+        name="A2A echo",
+        figure=lambda results: results.a2a_ratio(),
+        bound=8,
+        unit="x a2a-sdk-tasks",
+        form=".1f",
+    ),
     Floor(name="client", figure=_clients, bound=20, unit="x samvad's", form=".1f"),
     Floor(name="added p50", figure=_added, bound=3.0, is_most=True, unit="ms", form=".2f"),
     Floor(name="burst", figure=_burst, bound=40_000, unit="events/CPU-s", form=",.0f"),

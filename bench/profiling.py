@@ -11,10 +11,10 @@ from pathlib import Path
 
 from bench.load import Wrong
 from bench.measures import Throughput, throughput
-from bench.subjects import Site, Target, carnet_signed, carnet_signed_hop, gateway
+from bench.subjects import Site, Target, carnet_a2a, carnet_signed, carnet_signed_hop, gateway
 
-SIGNED = {"signed": carnet_signed, "signed-hop": carnet_signed_hop}
-AGENTS = ("up", "hop", *SIGNED)
+OTHERS = {"signed": carnet_signed, "signed-hop": carnet_signed_hop, "a2a": carnet_a2a}
+AGENTS = ("up", "hop", "echo", *OTHERS)
 TOP = 10
 KEPT_PARTS = 3  # of a file's path
 
@@ -41,8 +41,8 @@ class Profile:
 
 @contextmanager
 def _watched(site: Site, agent: str, under: tuple[str, ...]) -> Iterator[Target]:
-    if agent in SIGNED:
-        with SIGNED[agent](site, under=under) as target:
+    if agent in OTHERS:
+        with OTHERS[agent](site, under=under) as target:
             yield target
     else:
         with gateway(site, under=under) as running:

@@ -7,7 +7,7 @@ from bench.cpu import Cores
 from bench.flat import Flat
 from bench.held import Held
 from bench.measures import Added, Throughput, Window
-from bench.subjects import REFERENCE, SAMVAD
+from bench.subjects import A2A, A2A_PACKAGE, REFERENCE, SAMVAD
 from bench.tasks import Beside
 
 
@@ -45,6 +45,13 @@ class Results:
         if fresh is None or self.signed is None:
             return None
         return self.signed.per_cpu_second / fresh.per_cpu_second
+
+    def a2a_ratio(self) -> float | None:
+        """Messages for a CPU second, against the package that answers them with tasks as well."""
+        ours, package = self.throughputs.get(A2A), self.throughputs.get(A2A_PACKAGE)
+        if ours is None or package is None:
+            return None
+        return ours.per_cpu_second / package.per_cpu_second
 
     def windows(self) -> list[Window]:
         """Every stretch of time in which others could have taken the core."""

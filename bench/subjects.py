@@ -218,9 +218,9 @@ def carnet_signed_hop(site: Site, *, under: tuple[str, ...] = ()) -> Iterator[Ta
 
 
 @contextmanager
-def carnet_a2a(site: Site) -> Iterator[Target]:
+def carnet_a2a(site: Site, *, under: tuple[str, ...] = ()) -> Iterator[Target]:
     """The starter's echo agent, asked as the package of A2A is; its tasks are kept on disk."""
-    with gateway(site) as running:
+    with gateway(site, under=under) as running:
         requests = a2a_peer.requests(authorization=f"Bearer {running.token}")
         yield Target(pid=running.pid, port=running.port, requests=requests, mark=a2a_peer.TASK_MARK)
 
@@ -332,6 +332,10 @@ class Subject:
 
 REFERENCE = "caddy"
 SIGNED, SIGNED_HOP, SAMVAD = "carnet-signed", "carnet-signed-hop", "samvad"
+A2A, A2A_PACKAGE = (
+    "carnet-a2a",
+    "a2a-sdk-tasks",
+)  # which does the same: a task to be asked for later
 SUBJECTS = (
     Subject(name="carnet", does="token, journal, ledger, forward (openai)", run=carnet_openai),
     Subject(name="carnet-postgres", does="the same, on PostgreSQL", run=carnet_postgres),
@@ -341,7 +345,7 @@ SUBJECTS = (
     Subject(name=REFERENCE, does="forward, nothing else (GOMAXPROCS=1)", run=caddy),
     Subject(name="uvicorn", does="read the body, answer; no forward", run=echo),
     Subject(name=SAMVAD, does="verify a signature, answer; no store", run=samvad),
-    Subject(name="carnet-a2a", does="SendMessage, a durable task, ledger, echo", run=carnet_a2a),
-    Subject(name="a2a-sdk-tasks", does="SendMessage, a task in memory, answer", run=a2a_tasks),
+    Subject(name=A2A, does="SendMessage, a durable task, ledger, echo", run=carnet_a2a),
+    Subject(name=A2A_PACKAGE, does="SendMessage, a task in memory, answer", run=a2a_tasks),
     Subject(name="a2a-sdk", does="JSON-RPC message send, answer; no store", run=a2a),
 )

@@ -54,9 +54,9 @@ from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.http.exchange import Access, RouteTable, Row, offered
 from carnet.http.openapi import describe
 from carnet.ports.world.clock import Clock, Ids
+from carnet.runtime.partners.statements import PartnerStatements
 from carnet.runtime.peers.a2a.abandoned import WaitingTasks
 from carnet.runtime.peers.cancellation import PeerLine, RunCancellation
-from carnet.runtime.receipts.statements import PartnerStatements
 from carnet.runtime.turns.decisions import Decisions
 from carnet.stores.open import Store
 from carnet.telemetry import Metrics

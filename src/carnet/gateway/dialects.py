@@ -5,7 +5,7 @@ and, where the dialect says so, below the prefix of every agent.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -56,13 +56,16 @@ def _endpoint(way: Way, calls: DialectEndpoint, questions: Questions) -> Endpoin
 
 def _either(way: Way, calls: TaskEndpoint, own_tasks: OwnTasks) -> Endpoint:
     named = _NAMED.findall(way.path)
+    asked = partial(calls.either, way, own_tasks)
+    if not named:
+        return asked
 
-    async def asked(exchange: Exchange, *given: str) -> None:
+    def asked_about(exchange: Exchange, *given: str) -> Awaitable[None]:
         agent = given[0] if len(given) > len(named) else None
         names = dict(zip(named, given[len(given) - len(named) :], strict=True))
-        await calls.either(way, exchange, agent, names, own_tasks)
+        return asked(exchange, agent, names)
 
-    return asked
+    return asked_about
 
 
 def _question(way: Way, questions: Questions) -> Endpoint:

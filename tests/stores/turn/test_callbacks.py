@@ -83,6 +83,47 @@ async def test_an_address_that_is_taken_back_while_the_end_is_being_written_is_n
     assert await delivered_to(store) == {SECOND_ONE.url}
 
 
+async def test_an_end_that_nobody_was_to_be_told_of_is_told_to_who_was_named_meanwhile(
+    store: Store,
+) -> None:
+    await store.turns.claim(a_task())
+    await store.tasks.remove_callback("task-r1", 0)
+    (task,) = await leased(store)
+    asked: list[Sequence[Callback]] = []
+
+    def tell(callbacks: Sequence[Callback]) -> tuple[Delivery, ...]:
+        asked.append(callbacks)
+        return (a_delivery("0", url=callbacks[0].url),)
+
+    ended = a_finish(task.turn, is_task=True, has_callback=False, tell=tell)
+    assert await store.tasks.add_callback("task-r1", SECOND_ONE)
+    assert (await store.turns.finish(ended)).state == "done"
+    assert [[one.url for one in callbacks] for callbacks in asked] == [[SECOND_ONE.url]]
+    assert await delivered_to(store) == {SECOND_ONE.url}
+
+
+async def test_an_end_that_is_told_to_nobody_asks_for_no_deliveries(store: Store) -> None:
+    await store.turns.claim(a_task())
+    await store.tasks.remove_callback("task-r1", 0)
+    (task,) = await leased(store)
+    asked: list[Sequence[Callback]] = []
+    tell = telling(lambda: asked.append(()))
+    assert (await store.turns.finish(a_finish(task.turn, is_task=True, tell=tell))).state == "done"
+    assert (asked, await delivered_to(store)) == ([], set())
+
+
+async def test_the_call_that_was_kept_for_a_task_is_forgotten_when_a_later_attempt_answers_at_once(
+    store: Store, place: Place
+) -> None:
+    await store.turns.claim(a_task())
+    (task,) = await leased(store)
+    again = await store.turns.finish(a_finish(task.turn, state="queued", is_task=True))
+    assert (again.fence, place.rows("SELECT COUNT(*) FROM kept_call")) == (2, [(1,)])
+    (task,) = await leased(store)
+    await store.turns.finish(a_finish(task.turn, is_task=True, is_listed=True))
+    assert place.rows("SELECT COUNT(*) FROM kept_call") == [(0,)]
+
+
 async def test_an_address_in_postgres_is_changed_under_the_lock_that_an_end_takes(
     store: Store, place: Place
 ) -> None:

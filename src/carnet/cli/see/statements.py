@@ -14,7 +14,7 @@ from carnet.cli.invocation import Invocation, count, pass_invocation, table, wai
 if TYPE_CHECKING:
     from carnet.core.money.statement import Disagreement, Statement
     from carnet.ports.trust.trust import Peer
-    from carnet.runtime.receipts.statements import PartnerStatements
+    from carnet.runtime.partners.statements import PartnerStatements
     from carnet.stores.store import Store
 
 MARGIN_US: Final = 3600 * 1_000_000  # by which clocks may differ, and a call may last
@@ -94,9 +94,9 @@ async def _opened(invocation: Invocation, domain: str) -> AsyncIterator[_Books]:
     from carnet.assembly.store import open_from
     from carnet.cli.reach.gateway import open_http
     from carnet.cli.reach.request import find_peer
+    from carnet.runtime.partners.statements import PartnerStatements
     from carnet.runtime.peers.keyring import Ring
     from carnet.runtime.peers.signing import Signing
-    from carnet.runtime.receipts.statements import PartnerStatements
     from carnet.runtime.system import SystemClock, SystemIds
 
     settings, clock = invocation.settings, SystemClock()

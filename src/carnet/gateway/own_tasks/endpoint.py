@@ -9,8 +9,6 @@ Law 3. Whatever is refused names the request by which its caller tells answers a
 import logging
 from collections.abc import Mapping
 
-from msgspec import structs
-
 from carnet import faults
 from carnet.core.call import Call, Claim
 from carnet.core.people.proof import Proof
@@ -36,10 +34,10 @@ class TaskEndpoint(DialectEndpoint):
     async def either(
         self,
         way: Way,
-        exchange: Exchange,
-        agent: str | None,
-        names: Mapping[str, str],
         own_tasks: OwnTasks,
+        exchange: Exchange,
+        agent: str | None = None,
+        names: Mapping[str, str] | None = None,
     ) -> None:
         """Answer what is a call or a question: its body says which."""
         began = self._answering.begin()
@@ -53,7 +51,10 @@ class TaskEndpoint(DialectEndpoint):
                     asked = await own_tasks.routed(exchange, asked, arrival)
                 call = await self._answering.admit(asked)
                 _note_doubts(call, asked)
-                await self._answer(exchange, call, began)
+                if call.at_once:
+                    await self._answering.answer(exchange, call, began)
+                else:
+                    await self._answer(exchange, call, began)
             else:
                 await own_tasks.ask(exchange, asked, arrival)
         except CarnetError as error:
@@ -93,9 +94,8 @@ class TaskEndpoint(DialectEndpoint):
 
     def _read_any(self, arrival: Arrival) -> Claim | Question:
         asked = self._dialect.read(arrival)
-        if not isinstance(asked, Claim):
+        if type(asked) is not Claim:
             return asked
-        asked = structs.replace(asked, correlation=arrival.correlation)
         if asked.proof is not None:  # which its dialect has read: nothing else says who calls
             return asked
         return self.bearers.shown(with_proof(asked, arrival))

@@ -30,7 +30,8 @@ class Hub:
 
     async def route(self, exchange: Exchange, claim: Claim, arrival: Arrival) -> Claim:
         """The same claim, for whom it is; the default agent has no name."""
-        handles, _ = leading_handles(claim.ask.text)
+        text = claim.ask.text
+        handles = leading_handles(text)[0] if "@" in text else ()
         name = self._own(named(handles[0])) if handles else None
         if name is None and _names_context(claim):
             name = await self._last(exchange, claim, arrival)
@@ -54,5 +55,8 @@ class Hub:
 
 
 def _names_context(claim: Claim) -> bool:
-    message = (claim.ask.form or {}).get("message") or {}
+    form = claim.ask.form
+    message = form["message"] if form and "message" in form else None
+    if not message or not ("contextId" in message or "context_id" in message):
+        return False
     return bool(message.get("contextId") or message.get("context_id"))

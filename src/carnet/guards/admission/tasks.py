@@ -36,11 +36,11 @@ def make_listed(candidate: Candidate, context: str, ids: Ids) -> ListedTask:
     if claim.proof is not None:
         sender = claim.proof.principal
     return ListedTask(
-        id=ids.uuid(),
+        id=ids.ordered_uuid(),
         sender=sender,
         skill=claim.ask.skill,
         context=context,
-        callback=_wish(claim),
+        callback=None if claim.callback is None else _wish(claim),
     )
 
 

@@ -130,16 +130,20 @@ class Transaction:
         if entry.exactly_once and type(verdict) is Known and entry.resolution is None:
             raise await refuse_repeat(self._tasks, verdict.turn, entry.admitted.ask.context)
         admitted, task = entry.admitted, entry.later or entry.listed
+        is_new = type(verdict) is Claimed
         if type(verdict) is Claimed and verdict.reserved is not None:
             admitted = self._as_reserved(entry, verdict, verdict.reserved)
+        name = None if task is None else task.id
+        if task is not None and not (is_new and verdict.turn.fence == 1):  # it ran, or waited
+            name = await self._task_id(verdict.turn)
         return call_of(
             admitted,
             entry.target,
             verdict.turn,
-            known=type(verdict) is not Claimed,
+            known=not is_new,
             is_child=entry.made_in is not None,
             allowance=entry.allowance,
-            task=None if task is None else await self._task_id(task.id, verdict),
+            task=name,
             at_once=entry.listed is not None,
         )
 
@@ -193,11 +197,9 @@ class Transaction:
             grounds=write_grounds(grounds),
         )
 
-    async def _task_id(self, new: str, verdict: Claimed | Known) -> str:
-        """The id of the task: that of the first acceptance, however often it is sent or run."""
-        if isinstance(verdict, Claimed) and verdict.turn.fence == 1:  # else it ran, or waited
-            return new
-        found = None if self._tasks is None else await self._tasks.of_turn(verdict.turn.n)
+    async def _task_id(self, turn: Turn) -> str:
+        """The id of a task: that of the first acceptance, however often it is sent or run."""
+        found = None if self._tasks is None else await self._tasks.of_turn(turn.n)
         if found is None:  # it has ended, and is forgotten before its turn
             raise TaskNotFound
         return found.id

@@ -208,6 +208,7 @@ class TurnFinish(Struct, frozen=True, kw_only=True):
     tell: Tell | None = None  # of a task: more of them, to the addresses that it has then
     has_callback: bool = False  # it was asked for with such an address, and probably has it still
     is_task: bool = False  # what was kept to run it is removed
+    is_listed: bool = False  # it was answered at once: nothing is kept for its first attempt
     has_asked: bool = False  # for what it has called, perhaps while it ran: that is closed
     outbound: tuple[OutboundCall, ...] = ()  # the calls out of it, by their place
     facts: str | None = None  # of a failure, as JSON

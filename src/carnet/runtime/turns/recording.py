@@ -18,7 +18,6 @@ Law 5. What was measured is debited, also above the reservation (`excess`). A co
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from msgspec import structs
@@ -282,6 +281,7 @@ class Recording(Grown):
                 uses=uses_of(call, tokens, is_over=state != "waiting") if has_quota else (),
                 tell=None if call.task is None else self._tell_of(batch, end, tokens, debits),
                 is_task=call.task is not None,
+                is_listed=call.at_once,
                 has_callback=call.callback is not None,
                 has_asked=self.has_below and state != "waiting",
                 outbound=tuple(self._outbound),
@@ -334,9 +334,10 @@ class Recording(Grown):
     def _tell_of(
         self, batch: Sequence[Event], end: End, tokens: Tokens, debits: Sequence[Debit]
     ) -> Tell | None:
-        if isinstance(end, Waiting) and self._call.ask.context is None:  # no end to tell of
+        if type(end) is Waiting and self._call.ask.context is None:  # no end to tell of
             return None
-        return partial(self._deliveries, self._call, batch, end, self._used(batch, tokens, debits))
+        call, used = self._call, self._used  # it is added up for those who are told
+        return lambda to: self._deliveries(call, batch, end, used(batch, tokens, debits), to)
 
     def _debits(self, tokens: Tokens, state: TurnState) -> list[Debit]:
         target, debits, served = self._target, list[Debit](), state == "done"

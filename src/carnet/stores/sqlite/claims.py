@@ -69,7 +69,11 @@ _HELD = Lookup(
     " WHERE t.state IN ('running', 'waiting')",
     width=1,
 )
-_CALLBACKS = f"SELECT {CALLBACK_COLUMNS} FROM callback b WHERE b.turn = ?"  # noqa: S608  our own words
+_CALLBACKS = Lookup(
+    f"WITH w (turn) AS (VALUES {{keys}}) SELECT {CALLBACK_COLUMNS}"  # noqa: S608  our own words
+    " FROM w CROSS JOIN callback b ON b.turn = w.turn",
+    width=1,
+)
 _WAIT_AGAIN = (
     f"UPDATE turn SET {becomes('queued')}, worker = NULL, fence = ?, attempt = ?"  # noqa: S608
     f" WHERE n = ? AND {may_become('queued')}"
@@ -110,14 +114,16 @@ class FinishBatch:
     def finish(self, finishes: Sequence[TurnFinish]) -> list[Ended]:
         """Decide and write."""
         self._rules.read(_HELD(self._connection, [finish.turn.n for finish in finishes]))
+        told: list[int] = []
         for finish in finishes:
             if finish.tell is not None:
-                found = self._connection.execute(_CALLBACKS, (finish.turn.n,))
-                self._rules.callbacks += found.fetchall()
+                told += (finish.turn.n,)
             if finish.exceeds or finish.state == "waiting":
                 quotas = [finish.payer.quota, *(use.quota for use in finish.holding)]
                 for name, held, _ in _QUOTAS(self._connection, quotas):
                     self._rules.spent[name] = held
+        if told:
+            self._rules.callbacks = _CALLBACKS(self._connection, told)
         answers = [self._rules.end(finish) for finish in finishes]
         self._write()
         return answers
@@ -148,11 +154,10 @@ class FinishBatch:
         if rules.deliveries:
             write(PUT, [delivery_row(delivery, now) for delivery, now in rules.deliveries])
             write(END_IF_GONE, [(GONE, delivery.id) for delivery, _ in rules.deliveries])
-        if rules.touched:
-            write(_TOUCH_TASK, rules.touched)
         if rules.tasks:
             write(_END_TASK, rules.tasks)
-            write(_FORGET_CALL, [row[1:] for row in rules.tasks])
+        if rules.forgotten:
+            write(_FORGET_CALL, rules.forgotten)
         if rules.outbound:
             write(INSERT_OUTBOUND, rules.outbound)
         if rules.refunds or rules.calls or rules.closed or rules.reopened:
@@ -166,6 +171,7 @@ class FinishBatch:
             found = [self._connection.execute(REFUNDS, (*row, row[1])) for row in rules.refunds]
             write(REFUND, refunded(row for rows in found for row in rows.fetchall()))
         if rules.calls or rules.closed:
+            write(_TOUCH_TASK, rules.touched)
             write(waits.KEEP_CALL, rules.calls)
             write(INSERT_INTERRUPT, rules.interrupts)
             write(EXPIRE, [(turn,) for turn in rules.closed])
@@ -324,15 +330,17 @@ class ClaimBatch:
     def _read_runs(self, claims: Sequence[TurnClaim], asked: dict[bytes, Row]) -> None:
         """The runs, the turns of the same keys, and what is known of both."""
         rules = self._rules
-        named = dict.fromkeys(asked.values())
-        for row in _RUNS(self._connection, [*chain.from_iterable(named)]):
+        named: list[str] = []
+        for run in {*asked.values()}:
+            named += run
+        for row in _RUNS(self._connection, named):
             rules.runs[row[:3]] = Run(row[:3], row[3], row[4], row[4])
         if not rules.runs:
             return
         repeats: list[Any] = []
-        for key, run in asked.items():
-            if run in rules.runs:
-                repeats += (rules.runs[run].n, key)
+        for key, name in asked.items():
+            if name in rules.runs:
+                repeats += (rules.runs[name].n, key)
         for row in _TURNS(self._connection, repeats):
             rules.known[row[_KEY]] = row
         if rules.known:
@@ -381,7 +389,7 @@ class ClaimBatch:
         if rules.resolved or rules.waiting.tasks:
             waits.write(self._connection, rules)
         if rules.waiting.listed:
-            waits.list_tasks(self._connection, rules)
+            write(waits.PUT_TASK, rules.waiting.listed)
         if rules.waiting.callbacks:
             waits.put_callbacks(self._connection, rules)
 

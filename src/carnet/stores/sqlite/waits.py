@@ -25,12 +25,12 @@ QUEUED: Final = (
 )
 _HOLD_MORE: Final = "UPDATE turn SET holds = ? WHERE n = ? AND state || '' = 'waiting'"
 _SET_RANK: Final = "UPDATE turn SET rank = ? WHERE n = ?"
-# A task that is sent again keeps its id; what it was is replaced.
+# A task that is sent or run again keeps its id, and who is told; what it was is replaced.
 _INSERT_TASK: Final = (
     f"INSERT INTO task ({', '.join(TASK)}) VALUES ({marks(len(TASK))})"  # noqa: S608  our own words
     " ON CONFLICT (turn) DO UPDATE SET updated = excluded.updated, lost = 0, ended = NULL"
 )
-_PUT_TASK: Final = (
+PUT_TASK: Final = (
     f"{_INSERT_TASK}, sender = excluded.sender, skill = excluded.skill, progress = NULL,"
     " note = NULL, cancelled = NULL"
 )
@@ -64,15 +64,10 @@ def write(connection: SqlConnection, rules: ClaimRules) -> None:
         many(_HOLD_MORE, rules.holding)
         many(_DRIVE_TASK, rules.driven)
     if rules.waiting.tasks:
-        many(_PUT_TASK, rules.waiting.tasks)
+        many(PUT_TASK, rules.waiting.tasks)
         many(KEEP_CALL, rules.waiting.calls)
         many(_FORGET_CALLBACKS, [row[:1] for row in rules.waiting.tasks])
     many(_SET_RANK, rules.waiting.ranks)
-
-
-def list_tasks(connection: SqlConnection, rules: ClaimRules) -> None:
-    """Write the tasks that run at once; one that runs again keeps its id, and who is told."""
-    connection.executemany(_PUT_TASK, rules.waiting.listed)
 
 
 def put_callbacks(connection: SqlConnection, rules: ClaimRules) -> None:

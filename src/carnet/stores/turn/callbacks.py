@@ -60,7 +60,10 @@ class CallbacksChanged(Exception):
 
 
 class NotifyingFinish(TurnFinish, frozen=True, kw_only=True):
-    """The end of a task, with deliveries to the addresses it had a moment ago."""
+    """The end of a task, with deliveries to the addresses it had a moment ago.
+
+    An end that is none of these is told to nobody.
+    """
 
     addresses: tuple[Row, ...]  # as CALLBACK_COLUMNS has them
 
@@ -118,18 +121,18 @@ class StoredCallbacks:
 
     async def finish(self, finish: TurnFinish, tell: Tell) -> Turn:
         """End a task, and tell it to the addresses that it has then. Raises Fenced."""
-        given = asdict(finish)
-        rows: Sequence[
-            Row
-        ] = ()  # of others few have any: that is found out when the end is written
+        rows: Sequence[Row] = ()  # few have any: that is found out when the end is written
         if finish.has_callback:
             rows = await self._database.fetch(_OF_TURN, (finish.turn.n,))
         while True:
-            addresses = tuple(tuple(row[:4]) for row in rows)
-            if rows:
-                given["deliveries"] = (*finish.deliveries, *tell([self._read(row) for row in rows]))
             try:
-                return await self._database.finish(NotifyingFinish(**given, addresses=addresses))
+                return await self._database.finish(
+                    self._told(finish, tell, rows) if rows else finish
+                )
             except CallbacksChanged:  # it has some, or somebody names or takes back one just now
                 rows = await self._database.fetch(_OF_TURN, (finish.turn.n,))
-                given["deliveries"] = finish.deliveries
+
+    def _told(self, finish: TurnFinish, tell: Tell, rows: Sequence[Row]) -> NotifyingFinish:
+        deliveries = tell([self._read(row) for row in rows])
+        given = asdict(finish) | {"deliveries": (*finish.deliveries, *deliveries)}
+        return NotifyingFinish(**given, addresses=tuple([tuple(row[:4]) for row in rows]))

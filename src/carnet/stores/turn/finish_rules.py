@@ -100,6 +100,7 @@ class FinishRules:
         self.requeued: list[Row] = []  # turns that wait again: fence, attempt, lost, n
         self.deliveries: list[tuple[Delivery, int]] = []  # and when they are due
         self.tasks: list[Row] = []  # that have ended: when, and their turn
+        self.forgotten: list[Row] = []  # the turns of those for which a call may be kept
         self.touched: list[Row] = []  # the same of those that wait for an answer
         self.outbound: list[Row] = []  # as OUTBOUND has them
         self.interrupts: list[Row] = []  # as INTERRUPT has them
@@ -120,7 +121,8 @@ class FinishRules:
         held = self.held[turn.n] if turn.n in self.held else None  # noqa: SIM401  a call less
         if held is None or held[1] != turn.fence or finish.state not in _ENDS[held[5]]:
             return _fenced(turn)
-        if finish.tell is not None and not self._has_these_addresses(finish):
+        is_told = self.callbacks or type(finish) is not TurnFinish
+        if is_told and finish.tell is not None and not self._has_these_addresses(finish):
             return CallbacksChanged(f"turn {turn.n} has other addresses")
         if finish.state == "waiting":
             return self._end_waiting(finish, held)
@@ -145,10 +147,9 @@ class FinishRules:
         return place is not None and self.spent.setdefault(place, 0) - own >= finish.most
 
     def _has_these_addresses(self, finish: TurnFinish) -> bool:
-        if not isinstance(finish, NotifyingFinish):
-            raise TypeError("what an end tells is written before it is stored")
+        told = finish.addresses if isinstance(finish, NotifyingFinish) else ()
         now = {tuple(row) for row in self.callbacks if row[0] == finish.turn.n}
-        return now == set(finish.addresses)
+        return now == set(told)
 
     def _end(self, finish: TurnFinish, held: Row) -> Turn:
         turn = finish.turn
@@ -241,11 +242,14 @@ class FinishRules:
             self.outbound.append(outbound_row(finish.turn, call))
         if finish.has_asked or finish.state == "unknown":  # nobody takes the answers any more
             self.closed.append(finish.turn.n)
-        is_kept = finish.is_task or finish.has_asked or has_waited
-        if is_kept and finish.state != "waiting":
-            self.tasks.append((finish.now, finish.turn.n))
-        elif finish.is_task:
-            self.touched.append((finish.now, finish.turn.n))
+        if finish.is_task or finish.has_asked or has_waited:
+            row = (finish.now, finish.turn.n)
+            if finish.state != "waiting":
+                self.tasks += (row,)
+                is_first = finish.is_listed and finish.turn.fence == 1
+                self.forgotten += () if is_first else (row[1:],)
+            else:
+                self.touched += (row,) if finish.is_task else ()
         if has_waited and finish.state == "failed" and not finish.retryable and not cost:
             self.refunds.append((finish.turn.n, ""))
         for use in finish.uses:

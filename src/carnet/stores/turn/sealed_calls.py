@@ -68,7 +68,7 @@ class WaitingRows(Struct, frozen=True):
 
     def list(self, turn: int, claim: TurnClaim, task: ListedTask) -> None:
         """Add a task that runs at once."""
-        self.listed.append(task_row(turn, task, claim.now))
+        self.listed.append((turn, task.id, task.sender, task.skill, task.context, claim.now))
         if task.callback is not None:
             if not isinstance(task, SealedListedTask):
                 raise TypeError("the secret of a callback is sealed before it is stored")

@@ -20,6 +20,22 @@ def test_a_member_is_found_in_either_spelling(name: str, other: str) -> None:
     assert members.member({}, name) is None
 
 
+def test_many_members_are_found_in_camel_case_however_they_are_spelled() -> None:
+    usual = {"messageId": "m", "parts": []}
+    assert members.in_camel(usual) is usual
+    given = {
+        "message_id": "m",
+        "reference_task_ids": [],
+        "reference_taskIds": 1,
+        "_x": 2,
+        "a__b": 3,
+    }
+    found = members.in_camel(given)
+    assert (found["messageId"], found["referenceTaskIds"]) == ("m", [])
+    assert {*found} == {*given, "messageId", "referenceTaskIds"}
+    assert members.in_camel({"taskId": "t", "task_id": "u"})["taskId"] == "t"
+
+
 READERS: list[tuple[Callable[[dict[str, Any]], object], list[object], list[object]]] = [
     (lambda value: members.read_object(value["x"], "p"), [{}], [[], "a", 1]),
     (lambda value: members.read_optional(value, "x", "p"), [{}, None], [[], "a"]),

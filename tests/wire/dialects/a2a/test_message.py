@@ -3,6 +3,7 @@
 import pytest
 
 from carnet.errors import InvalidRequest
+from carnet.wire.dialects.a2a.members import snake
 from carnet.wire.dialects.a2a.message import read_message, write_message
 from tests.wire.dialects.a2a.scene import MESSAGE
 
@@ -24,6 +25,14 @@ def test_a_message_is_read_and_kept_as_it_came() -> None:
     assert read_message(MESSAGE).message.metadata is None
 
 
+def test_a_message_in_snake_case_is_the_same() -> None:
+    sent = {**MESSAGE, "taskId": "t1", "contextId": "c1", "referenceTaskIds": ["t0"]}
+    read, same = read_message(sent), read_message({snake(name): sent[name] for name in sent})
+    assert (same.id, same.task, same.context, same.message) == (
+        (read.id, read.task, read.context, read.message)
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [
@@ -36,6 +45,7 @@ def test_a_message_is_read_and_kept_as_it_came() -> None:
         ({"taskId": 7}, "message.taskId"),
         ({"extensions": [7]}, "message.extensions"),
         ({"referenceTaskIds": ["x"] * 65}, "message.referenceTaskIds"),
+        ({"referenceTaskIds": ""}, "message.referenceTaskIds"),
     ],
 )
 def test_a_message_that_is_none_is_refused_by_its_place(

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from msgspec import Struct, convert
 from msgspec.structs import replace
 
 from carnet.core.call import Call, Claim
@@ -63,9 +64,19 @@ from carnet.wire.grammar.query import read_query
 MEDIA: Final = "application/a2a+json"
 _VERSION: Final = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}(?:\.[0-9]{1,5})?", re.ASCII)
 _SPOKEN: Final[dict[str, Version]] = {"1.0": "1.0", "0.3": "0.3"}
+_IDS: Final = frozenset({str, int})  # by which callers tell answers apart
 _UNKNOWN_CALLER: Final = 401
 _CHALLENGE: Final = (b"www-authenticate", b"Bearer")
 _JSON: Final = (b"content-type", b"application/json")
+
+
+class _Envelope(Struct, frozen=True):
+    """What is around an operation in JSON-RPC, of whatever type it is."""
+
+    jsonrpc: Any = None
+    id: Any = None
+    method: Any = None
+    params: Any = None
 
 
 def _rpc(path: str) -> Way:
@@ -179,14 +190,13 @@ class A2A:
     def read(self, arrival: Arrival, /) -> Claim | Question:
         """A message, or a question about tasks or the agent."""
         claim = self._read_rpc(arrival) if self._binding == "rpc" else self._read_http(arrival)
-        if not isinstance(claim, Claim):
+        if type(claim) is not Claim or not envoys.is_presented(arrival.headers):
             return claim
-        return replace(claim, dialect=self.name, proof=self.proof(arrival))
+        return replace(claim, proof=self.proof(arrival))
 
     def reread(self, request: bytes, arrival: Arrival, /) -> Claim:
         """The claim that a recorded request made."""
-        form = Form(binding=self._binding)
-        return replace(read_again(request, arrival, form), dialect=self.name)
+        return read_again(request, arrival, Form(binding=self._binding))
 
     def answer_of(self, claim: Claim, asked: tuple[InterruptRecord, ...], /) -> StatedResolution:
         """What a message answers of all that its task waits for."""
@@ -199,16 +209,19 @@ class A2A:
 
     def _read_rpc(self, arrival: Arrival) -> Claim | Question:
         body = json.read_object(arrival.body)
-        name = arrival.request_id = _read_id(body.get("id"))
-        if body.get("jsonrpc") != "2.0":
+        found = convert(body, _Envelope)
+        name = found.id
+        if name is not None and type(name) not in _IDS:
+            raise InvalidRequest("request id", "must be a text or a whole number")
+        arrival.request_id = name
+        if found.jsonrpc != "2.0":
             raise InvalidRequest("jsonrpc", 'must be "2.0"')
-        method = body.get("method")
-        if not isinstance(method, str):
+        method, params = found.method, found.params
+        if type(method) is not str:
             raise InvalidRequest("method", "must be the name of an operation")
-        params = body.get("params")
         if params is None:
             params = {}
-        if not isinstance(params, dict):
+        if type(params) is not dict:
             raise InvalidRequest("params", "must be an object")
         version = _read_version(arrival)
         form = Form(id=name, extensions=activated_by(arrival.headers))
@@ -265,16 +278,11 @@ class A2A:
         return tell(result, question)
 
 
-def _read_id(value: object) -> str | int | None:
-    """By which the caller tells answers apart."""
-    if value is None or isinstance(value, str) or type(value) is int:
-        return value
-    raise InvalidRequest("request id", "must be a text or a whole number")
-
-
 def _read_version(arrival: Arrival) -> str | None:
     """The version that a caller speaks; None if it does not say."""
     named = arrival.headers.get("a2a-version")
+    if named in _SPOKEN:
+        return named
     if not named:
         named = str(query_params(arrival.request.query or "").get("A2A-Version") or "")
     if not named:

@@ -15,6 +15,7 @@ Version = Literal["1.0", "0.3"]
 
 CURRENT: Final = "1.0"
 FORMER: Final = "0.3"
+JSON: Final = "application/json"
 
 
 class Form(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -26,7 +27,7 @@ class Form(Struct, frozen=True, kw_only=True, omit_defaults=True):
     history: int | None = None  # how many messages of it are wanted; None: all
     artifacts: bool = True
     extensions: tuple[str, ...] = ()  # that the caller has activated
-    media: str = "application/json"  # of an answer over HTTP+JSON
+    media: str = JSON  # of an answer over HTTP+JSON
     message: dict[str, Any] | None = None  # what was said, as it came
     reply: dict[str, Any] | None = None  # and what was said when the task asked for something
     seen: str | None = None  # the last frame of a stream that the caller was told
@@ -34,6 +35,14 @@ class Form(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def kept(self) -> dict[str, Any]:
         """As it is kept with a call."""
         kept: dict[str, Any] = to_builtins(self)
+        return kept
+
+    def kept_with(self, message: dict[str, Any], history: int | None) -> dict[str, Any]:
+        """The same with what was said, and how much of that is wanted again."""
+        kept: dict[str, Any] = to_builtins(self)
+        kept["message"] = message
+        if history is not None:
+            kept["history"] = history
         return kept
 
 

@@ -17,6 +17,7 @@ MOST_URL: Final = 2048
 
 _URL: Final = re.compile(r"[!-~]{1,2048}", re.ASCII)
 _BIG: Final = re.compile(r"(?<=[a-z])[A-Z]", re.ASCII)
+_SMALL: Final = re.compile(r"_([a-z])", re.ASCII)
 
 
 def snake(name: str) -> str:
@@ -43,6 +44,18 @@ def member(value: dict[str, Any], name: str) -> Any:
     return value.get(other)
 
 
+def in_camel(value: dict[str, Any]) -> dict[str, Any]:
+    """An object with its members by their names in camel case too, for who reads many of them."""
+    if "_" not in "".join(value):  # nearly every object
+        return value
+    named = {}
+    for name, each in value.items():
+        other = _SMALL.sub(lambda found: found[1].upper(), name)
+        if snake(other) == name:
+            named[other] = each
+    return named | value
+
+
 def read_object(value: object, place: str) -> dict[str, Any]:
     """An object that must be there."""
     if not isinstance(value, dict):
@@ -64,7 +77,12 @@ def join(place: str, name: str) -> str:
 def read_text(value: dict[str, Any], name: str, place: str, most: int = MOST_TEXT) -> str | None:
     """A text that may be there, of printable characters."""
     found = member(value, name)
-    if found is None or found == "":
+    return None if found is None else text_of(found, name, place, most)
+
+
+def text_of(found: object, name: str, place: str, most: int = MOST_TEXT) -> str | None:
+    """A member that was found, as a text; None for an empty one, which is absent."""
+    if found == "":
         return None
     if not isinstance(found, str) or len(found) > most or not found.isprintable():
         raise InvalidRequest(join(place, name), f"must be a text of at most {most} characters")
@@ -117,8 +135,11 @@ def read_count(
 def read_list(value: dict[str, Any], name: str, place: str, most: int) -> list[Any]:
     """A list that may be there; empty if it is not."""
     found = member(value, name)
-    if found is None:
-        return []
+    return [] if found is None else list_of(found, name, place, most)
+
+
+def list_of(found: object, name: str, place: str, most: int) -> list[Any]:
+    """A member that was found, as a list."""
     if not isinstance(found, list) or len(found) > most:
         raise InvalidRequest(join(place, name), f"must be a list of at most {most}")
     return found
@@ -127,6 +148,12 @@ def read_list(value: dict[str, Any], name: str, place: str, most: int) -> list[A
 def read_texts(value: dict[str, Any], name: str, place: str, most: int) -> tuple[str, ...]:
     """A list of texts that may be there."""
     found = read_list(value, name, place, most)
+    return texts_of(found, name, place, most) if found else ()
+
+
+def texts_of(found: object, name: str, place: str, most: int) -> tuple[str, ...]:
+    """A member that was found, as a list of texts."""
+    found = list_of(found, name, place, most)
     if not all(isinstance(each, str) and len(each) <= MOST_TEXT for each in found):
         raise InvalidRequest(join(place, name), "must be a list of texts")
     return tuple(found)

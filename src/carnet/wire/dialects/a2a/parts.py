@@ -19,11 +19,18 @@ _KINDS: Final = ("text", "raw", "url", "data")
 
 def read_parts(value: object, place: str) -> tuple[Part, ...]:
     """The parts of a message; there is at least one."""
-    if not isinstance(value, list) or not value:
+    if type(value) is not list or not value:
         raise InvalidRequest(place, "must be a list of at least one part")
     if len(value) > MOST_PARTS:
         raise InvalidRequest(place, f"must not hold more than {MOST_PARTS} parts")
-    return tuple([_read_part(part, f"{place}[{index}]") for index, part in enumerate(value)])
+    found: list[Part] = []
+    for part in value:
+        is_plain = type(part) is dict and "text" in part and type(part["text"]) is str
+        if is_plain and len(part) == 1:  # nearly every one
+            found += (part["text"],)
+        else:
+            found += (_read_part(part, f"{place}[{len(found)}]"),)
+    return tuple(found)
 
 
 def _read_part(value: object, place: str) -> Part:

@@ -14,7 +14,6 @@ Law 5. A credential in metadata is neither recorded, nor told again, nor part of
 Law 6. What is vouched for is kept beside what was asked, as it came: believed by nobody yet.
 """
 
-from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Final
 
@@ -72,6 +71,8 @@ OPERATIONS: Final = (
     EXTENDED_CARD,
 )
 
+_SENDING: Final = frozenset({SEND, STREAM})
+
 MOST_HISTORY: Final = 1000
 MOST_PAGE: Final = 100
 USUAL_PAGE: Final = 50
@@ -81,11 +82,10 @@ _CONTEXT_BYTES: Final = 16
 
 
 def read_operation(
-    operation: str, params: Mapping[str, Any], arrival: Arrival, form: Form
+    operation: str, given: dict[str, Any], arrival: Arrival, form: Form
 ) -> Claim | Question:
     """What is asked by an operation."""
-    given = dict(params)
-    if operation in {SEND, STREAM}:
+    if operation in _SENDING:
         return read_send(given, arrival, form, stream=operation == STREAM)
     if operation == LIST:
         return _read_list(given, arrival, form)
@@ -104,50 +104,58 @@ def read_operation(
 
 def read_send(params: dict[str, Any], arrival: Arrival, form: Form, *, stream: bool) -> Claim:
     """A message to an agent; it may go on with a task of the same caller."""
-    sent = read_message(member(params, "message"))
-    wishes = read_optional(params, "configuration", "")
-    push = member(wishes, "taskPushNotificationConfig")
-    callback = (
-        None if push is None else read_callback(push, "configuration.taskPushNotificationConfig")
-    )
-    later = read_flag(wishes, "returnImmediately", "configuration")
-    form = replace(form, history=_history(wishes, "configuration"), message=_public(sent.written))
-    metadata = read_optional(params, "metadata", "")
-    if POLICY_URI not in form.extensions and (speaks(sent.metadata) or speaks(metadata)):
+    sent = read_message(params["message"] if "message" in params else None)  # noqa: SIM401  a call less
+    callback, later, history = None, False, None
+    if "configuration" in params:
+        wishes = read_optional(params, "configuration", "")
+        push = member(wishes, "taskPushNotificationConfig")
+        if push is not None:
+            callback = read_callback(push, "configuration.taskPushNotificationConfig")
+        later = read_flag(wishes, "returnImmediately", "configuration")
+        history = _history(wishes, "configuration")
+    metadata = read_optional(params, "metadata", "") if "metadata" in params else {}
+    has_metadata = sent.metadata or metadata
+    if has_metadata and POLICY_URI not in form.extensions and _speaks(sent, metadata):
         form = replace(form, extensions=(*form.extensions, POLICY_URI))
-    claim = message_claim(sent, metadata, arrival, form)
-    ask = replace(claim.ask, stream=stream)
     # Who wants to be told of the end does not have to wait for it; it may all the same.
     is_task = not stream and later
-    return replace(
-        claim,
-        ask=ask,
-        is_task=is_task,
-        callback=None if callback is None else callback.url,
-        wish=callback,
-        continues=sent.task,
-    )
+    kept = form.kept_with(sent.public, history)
+    claim = message_claim(sent, metadata, arrival, form, kept, stream=stream, is_task=is_task)
+    if callback is None:
+        return claim
+    return replace(claim, callback=callback.url, wish=callback)
 
 
 def message_claim(
-    sent: A2AMessage, metadata: dict[str, Any], arrival: Arrival, form: Form
+    sent: A2AMessage,
+    metadata: dict[str, Any],
+    arrival: Arrival,
+    form: Form,
+    kept: dict[str, Any],
+    *,
+    stream: bool = False,
+    is_task: bool = False,
 ) -> Claim:
-    """The claim that a message makes, whether it is sent or was sent before."""
+    """The claim that a message makes, whether it is sent or was sent before.
+
+    `kept` is its form as it is kept with the call.
+    """
     headers, stamped = arrival.headers, arrival.stamped()
     claims = read_inbound(
         sent.metadata, metadata, headers=headers, last_depth=arrival.stamps.limits.default
     )
-    carried = read_carried(sent, metadata)
+    carried = capabilities = None
     marks = (*stamped.marks, *claims.marks)
-    capabilities = None
     if sent.metadata or metadata:
+        carried = read_carried(sent, metadata)
         marks = (*marks, *arrival.stamps.read_metadata(sent.metadata, metadata).marks)
         capabilities = read_capabilities(sent.metadata, metadata)
-    written = sent.written
-    resumes = _resumed(claims)
+    meant, resumes = sent.written, None if claims.resolution is None else _resumed(claims)
     if sent.task is None and resumes is None:
-        written, metadata = _public(written), without_secrets(metadata)
-    meant = {name: value for name, value in written.items() if name not in _GOES_ON}
+        meant = sent.public
+        metadata = without_secrets(metadata) if metadata else metadata
+    if "taskId" in meant or "task_id" in meant:
+        meant = {name: value for name, value in meant.items() if name not in _GOES_ON}
     asked = {"message": meant, "metadata": metadata}
     request = json.canonical(asked)
     digest = sha256(request).digest()
@@ -156,14 +164,15 @@ def message_claim(
     context = sent.context or _own_context(digest)
     authorization = headers.get("authorization")
     return Claim(
-        dialect=NAME,
-        agent=_agent(arrival),
+        dialect=NAME if form.binding == "rpc" else OVER_HTTP,
+        agent=arrival.by_host() if arrival.agent is None else arrival.agent,
         ask=Ask(
             messages=(sent.message,),
+            stream=stream,
             skill=claims.skill,
             payload=claims.payload,
             context=context,
-            form=form.kept(),
+            form=kept,
             capabilities=capabilities,
         ),
         digest=digest,
@@ -177,8 +186,15 @@ def message_claim(
         resumes=resumes,
         trace=claims.trace,
         budget=claims.budget,
+        is_task=is_task,
+        continues=sent.task,
         carried=carried,
     )
+
+
+def _speaks(sent: A2AMessage, metadata: dict[str, Any]) -> bool:
+    """Whether a message says something in the words of Mentionable."""
+    return speaks(sent.metadata) or speaks(metadata)
 
 
 def _resumed(claims: InboundClaims) -> Secret | None:
@@ -206,15 +222,6 @@ def read_carried(sent: A2AMessage, metadata: dict[str, Any]) -> Carried | None:
     return Carried(evidence=evidence, credentials=credentials, message=sent.id)
 
 
-def _public(message: dict[str, Any]) -> dict[str, Any]:
-    """A message as it is recorded and told again."""
-    metadata = message.get("metadata")
-    if not isinstance(metadata, dict):
-        return message
-    public = without_secrets(metadata)
-    return message if public is metadata else message | {"metadata": public}
-
-
 _GOES_ON: Final = frozenset({"taskId", "task_id"})
 
 
@@ -222,7 +229,8 @@ def read_again(request: bytes, arrival: Arrival, form: Form) -> Claim:
     """The claim that a recorded request made."""
     found = json.read_object(request)
     sent = read_message(found.get("message"))
-    return message_claim(sent, read_optional(found, "metadata", ""), arrival, form)
+    metadata = read_optional(found, "metadata", "")
+    return message_claim(sent, metadata, arrival, form, form.kept())
 
 
 def _agent(arrival: Arrival) -> str:

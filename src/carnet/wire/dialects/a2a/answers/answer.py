@@ -21,6 +21,7 @@ from carnet.core.messages.events import (
     Text,
     ToolCall,
     ToolResult,
+    Usage,
     Waiting,
 )
 from carnet.wire.dialects.a2a.extensions import in_use, status_parts, write_status
@@ -35,6 +36,8 @@ OUTCOME: Final = "result"
 ERROR: Final = "urn:carnet:a2a:error:v1"
 TOOLS: Final = "urn:carnet:a2a:tools:v1"
 
+_SILENT: Final = frozenset({Usage, Done})  # of which nothing is told in an artifact
+
 Piece = tuple[str, dict[str, Any]]  # the artifact that it belongs to, and a part of it
 
 
@@ -44,18 +47,17 @@ def pieces(events: Iterable[Event]) -> list[Piece]:
     texts: list[str] = []
     for event in events:
         if type(event) is Text:
-            texts.append(event.text)
-            continue
-        part = _part_of(event)
-        if part is not None:
+            texts += (event.text,)
+        elif type(event) not in _SILENT and (part := _part_of(event)) is not None:
             found += _texts(texts)
             texts = []
             found.append(part)
     return found + _texts(texts)
 
 
-def _texts(texts: Sequence[str]) -> list[Piece]:
-    return [(ANSWER, {"text": "".join(texts)})] if any(texts) else []
+def _texts(texts: list[str]) -> list[Piece]:
+    text = texts[0] if len(texts) == 1 else "".join(texts)
+    return [(ANSWER, {"text": text})] if text else []
 
 
 def _part_of(event: Event) -> Piece | None:
@@ -75,10 +77,15 @@ def _part_of(event: Event) -> Piece | None:
 
 def artifacts_of(events: Iterable[Event]) -> list[dict[str, Any]]:
     """All that was said, as artifacts."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    found: list[dict[str, Any]] = []
+    parts: dict[str, list[dict[str, Any]]] = {}
     for name, part in pieces(events):
-        found.setdefault(name, []).append(part)
-    return [{"artifactId": name, "parts": parts} for name, parts in found.items()]
+        if name in parts:
+            parts[name].append(part)
+        else:
+            parts[name] = [part]
+            found += ({"artifactId": name, "parts": parts[name]},)
+    return found
 
 
 def tool_note(event: ToolCall | ToolResult) -> dict[str, Any]:

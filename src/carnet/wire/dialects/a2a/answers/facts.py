@@ -6,7 +6,6 @@ Law 2. Who has told an actor chain is told ours: through whom the call came, and
 
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -16,15 +15,18 @@ from carnet.core.messages.events import RECEIPT, STATEMENT, UNKNOWN_COST, Event,
 from carnet.core.people.address import handle_of
 from carnet.wire.dialects.a2a.extensions import TaskFacts
 from carnet.wire.dialects.a2a.extensions.actor_chain import KEY
-from carnet.wire.dialects.a2a.form import form_of
+from carnet.wire.dialects.a2a.form import Form, form_of
 
 
-def facts_of_call(call: Call, task: str, domain: str) -> TaskFacts:
-    """What is known of a task from its call; `domain` is ours."""
+def facts_of_call(call: Call, task: str, domain: str, form: Form | None = None) -> TaskFacts:
+    """What is known of a task from its call; `domain` is ours, `form` its own if that was read."""
     carnet = call.carnet
     facts = TaskFacts(task=task, run=carnet.run, turn=carnet.turn)
-    own = handle_of(call.agent, domain) if domain else None
-    if own is None or not _tells_actors(form_of(call).message):
+    message = (form or form_of(call)).message
+    if not domain or message is None or "metadata" not in message:
+        return facts
+    own = handle_of(call.agent, domain)
+    if own is None or not _tells_actors(message["metadata"]):
         return facts
     document = call.document
     return replace(
@@ -35,8 +37,7 @@ def facts_of_call(call: Call, task: str, domain: str) -> TaskFacts:
     )
 
 
-def _tells_actors(message: Mapping[str, Any] | None) -> bool:
-    metadata = None if message is None else message.get("metadata")
+def _tells_actors(metadata: object) -> bool:
     return isinstance(metadata, Mapping) and KEY in metadata
 
 
@@ -51,18 +52,21 @@ def with_events(facts: TaskFacts, events: Iterable[Event], currency: str) -> Tas
     for event in events:
         if type(event) is Usage:
             facts = replace(facts, usage=_used(event, currency))
-        elif type(event) is Extension and event.name == RECEIPT:
+        elif type(event) is not Extension:
+            continue
+        elif event.name == RECEIPT:
             facts = replace(facts, receipt=str(event.payload))
-        elif type(event) is Extension and event.name == STATEMENT:
+        elif event.name == STATEMENT:
             facts = replace(facts, statement=event.payload)
-        elif type(event) is Extension and event.name == UNKNOWN_COST and facts.usage is not None:
+        elif event.name == UNKNOWN_COST and facts.usage is not None:
             facts = replace(facts, usage=_used(replace(facts.usage, cost=None), currency))
     return facts
 
 
 def _used(usage: Usage, currency: str) -> Usage | None:
     """What was used, in our currency; None where nobody said."""
-    amounts = (usage.cost, usage.run_cost)
-    if usage.tokens_in is usage.tokens_out is None and amounts == (None, None):
+    has_amount = usage.cost is not None or usage.run_cost is not None
+    if usage.tokens_in is usage.tokens_out is None and not has_amount:
         return None
-    return replace(usage, currency=None if amounts == (None, None) else currency)
+    named = currency if has_amount else None
+    return Usage(usage.tokens_in, usage.tokens_out, usage.cost, usage.run_cost, named)

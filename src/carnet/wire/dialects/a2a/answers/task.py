@@ -40,9 +40,14 @@ def write_task(
 ) -> dict[str, Any]:
     """A task; what is empty is left out."""
     written: dict[str, Any] = {"id": facts.task, "contextId": context, "status": status}
+    if artifacts:
+        written["artifacts"] = artifacts
+    if history:
+        written["history"] = history
     metadata = extensions.write_task(facts, form.extensions)
-    more = {"artifacts": artifacts, "history": history, "metadata": metadata}
-    return written | {name: value for name, value in more.items() if value}
+    if metadata:
+        written["metadata"] = metadata
+    return written
 
 
 def task_of(view: TaskView, form: Form) -> dict[str, Any]:

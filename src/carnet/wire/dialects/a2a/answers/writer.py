@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from carnet.core.call import Call
 from carnet.core.messages.events import (
     MESSAGE,
+    Done,
     Event,
     Extension,
     Failed,
@@ -29,10 +30,10 @@ from carnet.wire.dialects.a2a.answers.facts import facts_of_call, with_events
 from carnet.wire.dialects.a2a.answers.history import history_of
 from carnet.wire.dialects.a2a.answers.stream import Seen, TaskStream
 from carnet.wire.dialects.a2a.answers.task import moment, write_task
-from carnet.wire.dialects.a2a.form import Binding, Form, form_of
+from carnet.wire.dialects.a2a.form import JSON, Binding, Form, form_of
 from carnet.wire.dialects.a2a.legacy import older
 from carnet.wire.dialects.a2a.message import write_message
-from carnet.wire.dialects.a2a.states import SUBMITTED, WORKING, waiting_state
+from carnet.wire.dialects.a2a.states import COMPLETED, SUBMITTED, WORKING, waiting_state
 from carnet.wire.dialects.dialect import Fields, GatewayFacts, Reply
 from carnet.wire.dialects.policy import addressed
 from carnet.wire.grammar import json, sse
@@ -41,6 +42,7 @@ _EXTENSIONS: Final = extensions.HEADER.encode()
 _DIGITS: Final = 16
 _COUNTS: Final = 2  # of events, and of pieces of one
 _NO_STORE: Final = (b"cache-control", b"no-store")
+_PLAIN: Final = (b"content-type", JSON.encode())
 _STREAMED: Final = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"x-accel-buffering", b"no"),
@@ -58,12 +60,12 @@ def wrapped(form: Form, result: dict[str, Any], kind: str) -> dict[str, Any]:
 def head_of(form: Form, *, stream: bool = False) -> Fields:
     """The fields of an answer that is no error."""
     fields: Fields = [_NO_STORE]
-    active = extensions.echoed(form.extensions)
+    active = extensions.echoed(form.extensions) if form.extensions else ()
     if active:
         fields.append((_EXTENSIONS, ", ".join(active).encode()))
     if stream:
         return [*fields, *_STREAMED]
-    return [*fields, (b"content-type", form.media.encode())]
+    return [*fields, _PLAIN if form.media == JSON else (b"content-type", form.media.encode())]
 
 
 def write_reply(form: Form, result: dict[str, Any], kind: str, status: int = 200) -> Reply:
@@ -94,9 +96,10 @@ class MessageWriter:
         self._call = call
         self._task = call.task
         self._context = call.ask.context or ""
-        self._form = replace(form_of(call), binding=binding)
+        form = form_of(call)
+        self._form = form if form.binding == binding else replace(form, binding=binding)
         self._gateway = gateway
-        self._facts = facts_of_call(call, call.task, gateway.domain)
+        self._facts = facts_of_call(call, call.task, gateway.domain, form)
         self._stream: TaskStream | None = None
 
     def _new_stream(self) -> TaskStream:
@@ -120,9 +123,12 @@ class MessageWriter:
 
     def whole(self, events: Sequence[Event], /) -> bytes:
         """The task with all that was said, or the word that stands for it."""
-        if any(type(event) is Extension and event.name == MESSAGE for event in events):
-            return self._write({"message": self._message(events)}, "send")
+        for event in events:
+            if type(event) is Extension and event.name == MESSAGE:
+                return self._write({"message": self._message(events)})
         end = events[-1]
+        if type(end) is Done:  # nearly every answer: nothing is to be said of it
+            return self._write({"task": self._written({"state": COMPLETED}, events)})
         if not is_terminal(end):
             raise Internal("an answer ends with its end")
         status = status_of(
@@ -132,7 +138,7 @@ class MessageWriter:
             extensions=self._form.extensions,
             events=events,
         )
-        return self._write({"task": self._written(status, events)}, "send")
+        return self._write({"task": self._written(status, events)})
 
     def _message(self, events: Sequence[Event]) -> dict[str, Any]:
         found = [part for artifact in artifacts_of(events) for part in artifact["parts"]]
@@ -201,8 +207,8 @@ class MessageWriter:
         record = self._call.record
         state = SUBMITTED if record.state == "queued" else WORKING
         status = plain_status(state, moment(record.created))
-        body = self._write({"task": self._written(status)}, "send")
+        body = self._write({"task": self._written(status)})
         return Reply(200, self.headers(stream=False), body)
 
-    def _write(self, result: dict[str, Any], kind: str) -> bytes:
-        return json.write(wrapped(self._form, result, kind))
+    def _write(self, result: dict[str, Any]) -> bytes:
+        return json.write(wrapped(self._form, result, "send"))

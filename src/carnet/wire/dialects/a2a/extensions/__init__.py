@@ -103,11 +103,16 @@ EXTENSIONS: Final = (
 
 HEADER: Final = "a2a-extensions"
 LEGACY_HEADER: Final = "x-a2a-extensions"  # of A2A 0.3
+_NAMED: Final = HEADER.encode()  # the name of either version ends so
 
 MOST_URIS: Final = 32
 
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,15}:[!-+\--~]{1,240}", re.ASCII)
 _SECRETS: Final = tuple([path for row in EXTENSIONS for path in row.secrets])
+_OWN_OF_TASK: Final = tuple([row.task for row in EXTENSIONS if row.task and row.is_own])
+_OTHERS_OF_TASK: Final = tuple(
+    [(row, row.task) for row in EXTENSIONS if row.task and not row.is_own]
+)
 _BY_URI: Final = {uri: row for row in EXTENSIONS for uri in row.uris}
 _ALIASES: Final = {alias: row.uris[0] for row in EXTENSIONS for alias in row.aliases}
 
@@ -149,6 +154,8 @@ def activated(values: Iterable[str]) -> tuple[str, ...]:
 
 def activated_by(headers: Headers) -> tuple[str, ...]:
     """The same of a request, by the name of the field in either version."""
+    if _NAMED not in headers.joined():  # nearly every request
+        return ()
     return activated([*headers.get_all(HEADER), *headers.get_all(LEGACY_HEADER)])
 
 
@@ -207,8 +214,10 @@ def read_inbound(
         headers: Those of the request: the trace that they tell wins.
         last_depth: The last depth that is answered here (inclusive).
     """
-    found = [each for each in (message, request) if isinstance(each, dict) and each]
     trace = read_trace(headers)
+    found: list[dict[str, Any]] = []
+    if message or request:  # few messages have any
+        found = [each for each in (message, request) if isinstance(each, dict) and each]
     if not found:
         return NOTHING if trace is None else InboundClaims(trace=trace)
     claims: dict[str, ExtensionClaim] = {}
@@ -303,9 +312,12 @@ def write_task(facts: TaskFacts, uris: Iterable[str] = ()) -> dict[str, Any]:
     """The metadata of a task: ours, and what the caller activated or asked for by its own."""
     active = frozenset(uris)
     metadata: dict[str, Any] = {}
-    for row in EXTENSIONS:
-        if row.task is not None and (row.is_own or not row.uris or active.intersection(row.uris)):
-            metadata |= _allowed(row, row.task(facts), active)
+    for tell in _OWN_OF_TASK:
+        metadata |= tell(facts)
+    for row, tell in _OTHERS_OF_TASK:
+        if not row.uris or (active and active.intersection(row.uris)):
+            told = tell(facts)
+            metadata |= _allowed(row, told, active) if told else told
     return metadata
 
 

@@ -74,6 +74,8 @@ def send(sending: OutboundFacts) -> dict[str, Any]:
 
 def task(facts: TaskFacts) -> dict[str, Any]:
     """Whom a task was run for, and through whom."""
+    if not (facts.on_behalf_of or facts.path):  # of nearly every task
+        return {}
     return _chain(facts.on_behalf_of, facts.path, (), facts.proof)
 
 

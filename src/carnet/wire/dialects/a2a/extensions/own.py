@@ -134,14 +134,18 @@ CHAIN: Final = ExtensionRow(
 
 def write_usage(usage: Usage) -> dict[str, Any]:
     """What a call used."""
-    given = {
-        "tokensIn": usage.tokens_in,
-        "tokensOut": usage.tokens_out,
-        "cost": None if usage.cost is None else format_amount(usage.cost),
-        "currency": usage.currency,
-        "runCost": None if usage.run_cost is None else format_amount(usage.run_cost),
-    }
-    return {name: value for name, value in given.items() if value is not None}
+    given: dict[str, Any] = {}
+    if usage.tokens_in is not None:
+        given["tokensIn"] = usage.tokens_in
+    if usage.tokens_out is not None:
+        given["tokensOut"] = usage.tokens_out
+    if usage.cost is not None:
+        given["cost"] = format_amount(usage.cost)
+    if usage.currency is not None:
+        given["currency"] = usage.currency
+    if usage.run_cost is not None:
+        given["runCost"] = format_amount(usage.run_cost)
+    return given
 
 
 def read_usage(value: object, currency: str) -> Usage:
