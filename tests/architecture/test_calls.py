@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 BOUNDS = {
     "token hop": 526,
     "token echo": 468,
-    "a2a echo": 544,
+    "a2a echo": 546,
     "signed echo": 602,
     "signed hop": 787,
 }

@@ -85,7 +85,7 @@ def test_what_goes_wrong_has_an_exit_code_and_a_next_step(
 def test_a_url_without_a_dialect_names_those_that_there_are(scene: Scene) -> None:
     ran = scene.gateway.try_carnet("call", scene.url, "hi")
     assert ran.returncode == 2
-    assert "--dialect a2a" in ran.stderr
+    assert "--dialect openai, samvad, a2a or agents_api" in ran.stderr
 
 
 def test_who_waits_no_longer_has_the_task_cancelled(scene: Scene) -> None:

@@ -132,9 +132,10 @@ def test_a_card_that_knows_our_chain_is_told_the_actors_as_well(scene: Scene) ->
     assert metadata[ACTORS][-1]["actor"].endswith("@acme.example")
 
 
-def test_a_card_that_knows_nothing_is_told_nothing(scene: Scene) -> None:
+def test_a_card_that_knows_nothing_is_told_its_place_in_the_chain_alone(scene: Scene) -> None:
     sent = scene.sent("plain", "run-plain")
-    assert metadata_of(sent) == {}
+    chain = {"hop": 1, "max_hops": 3, "is_final": False}  # mentionable:chain:written
+    assert metadata_of(sent) == {"mentionable": {"agent_chain": chain}}
     assert sent.headers["a2a-extensions"] is None
     assert sent.headers["signature"] is None
 

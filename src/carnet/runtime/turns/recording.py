@@ -54,8 +54,7 @@ from carnet.runtime.turns.tokens import NO_TOKENS, Tokens, add_up, and_before, o
 from carnet.runtime.turns.unfinished import may_run_again
 from carnet.runtime.webhooks.callbacks import CallbackDeliveries
 
-MOST_WAITING = 1024  # events
-MOST_WAITING_BYTES = 64 * 1024
+MOST_WAITING, MOST_WAITING_BYTES = 1024, 64 * 1024  # events, and what they take
 
 
 class Recording(Grown):

@@ -106,24 +106,22 @@ class FinishBatch:
 
     def __init__(self, connection: SqlConnection, shard: Shard, numbers: Iterator[int]) -> None:
         """`numbers` are those of the next postings."""
-        self._connection = connection
-        self._shard = shard
-        self._numbers = numbers
+        self._connection, self._shard, self._numbers = connection, shard, numbers
         self._rules = FinishRules()
 
     def finish(self, finishes: Sequence[TurnFinish]) -> list[Ended]:
         """Decide and write."""
         self._rules.read(_HELD(self._connection, [finish.turn.n for finish in finishes]))
-        told: list[int] = []
+        notifying: list[int] = []
         for finish in finishes:
             if finish.tell is not None:
-                told += (finish.turn.n,)
+                notifying += (finish.turn.n,)
             if finish.exceeds or finish.state == "waiting":
                 quotas = [finish.payer.quota, *(use.quota for use in finish.holding)]
                 for name, held, _ in _QUOTAS(self._connection, quotas):
                     self._rules.spent[name] = held
-        if told:
-            self._rules.callbacks = _CALLBACKS(self._connection, told)
+        if notifying:
+            self._rules.callbacks = _CALLBACKS(self._connection, notifying)
         answers = [self._rules.end(finish) for finish in finishes]
         self._write()
         return answers

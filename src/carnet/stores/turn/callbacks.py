@@ -127,12 +127,12 @@ class StoredCallbacks:
         while True:
             try:
                 return await self._database.finish(
-                    self._told(finish, tell, rows) if rows else finish
+                    self._notifying(finish, tell, rows) if rows else finish
                 )
             except CallbacksChanged:  # it has some, or somebody names or takes back one just now
                 rows = await self._database.fetch(_OF_TURN, (finish.turn.n,))
 
-    def _told(self, finish: TurnFinish, tell: Tell, rows: Sequence[Row]) -> NotifyingFinish:
+    def _notifying(self, finish: TurnFinish, tell: Tell, rows: Sequence[Row]) -> NotifyingFinish:
         deliveries = tell([self._read(row) for row in rows])
         given = asdict(finish) | {"deliveries": (*finish.deliveries, *deliveries)}
         return NotifyingFinish(**given, addresses=tuple([tuple(row[:4]) for row in rows]))

@@ -121,8 +121,8 @@ class FinishRules:
         held = self.held[turn.n] if turn.n in self.held else None  # noqa: SIM401  a call less
         if held is None or held[1] != turn.fence or finish.state not in _ENDS[held[5]]:
             return _fenced(turn)
-        is_told = self.callbacks or type(finish) is not TurnFinish
-        if is_told and finish.tell is not None and not self._has_these_addresses(finish):
+        notifies = self.callbacks or type(finish) is not TurnFinish
+        if notifies and finish.tell is not None and not self._has_these_addresses(finish):
             return CallbacksChanged(f"turn {turn.n} has other addresses")
         if finish.state == "waiting":
             return self._end_waiting(finish, held)
@@ -147,9 +147,9 @@ class FinishRules:
         return place is not None and self.spent.setdefault(place, 0) - own >= finish.most
 
     def _has_these_addresses(self, finish: TurnFinish) -> bool:
-        told = finish.addresses if isinstance(finish, NotifyingFinish) else ()
+        addresses = finish.addresses if isinstance(finish, NotifyingFinish) else ()
         now = {tuple(row) for row in self.callbacks if row[0] == finish.turn.n}
-        return now == set(told)
+        return now == set(addresses)
 
     def _end(self, finish: TurnFinish, held: Row) -> Turn:
         turn = finish.turn

@@ -33,7 +33,7 @@ ROWS = (
     _row(
         "advertised",
         "Nothing is written to an agent whose card does not name the URI.",
-        _OUT + "test_a_card_that_knows_nothing_is_told_nothing",
+        _OUT + "test_a_card_that_knows_nothing_is_told_its_place_in_the_chain_alone",
         _WRITTEN,
     ),
     _row(

@@ -136,32 +136,17 @@ def message_claim(
     stream: bool = False,
     is_task: bool = False,
 ) -> Claim:
-    """The claim that a message makes, whether it is sent or was sent before.
-
-    `kept` is its form as it is kept with the call.
-    """
-    headers, stamped = arrival.headers, arrival.stamped()
-    claims = read_inbound(
-        sent.metadata, metadata, headers=headers, last_depth=arrival.stamps.limits.default
-    )
+    """The claim that a message makes, sent now or before; `kept` is its form, for the call."""
+    headers, stamped, last = arrival.headers, arrival.stamped(), arrival.stamps.limits.default
+    claims = read_inbound(sent.metadata, metadata, headers=headers, last_depth=last)
     carried = capabilities = None
     marks = (*stamped.marks, *claims.marks)
     if sent.metadata or metadata:
         carried = read_carried(sent, metadata)
         marks = (*marks, *arrival.stamps.read_metadata(sent.metadata, metadata).marks)
         capabilities = read_capabilities(sent.metadata, metadata)
-    meant, resumes = sent.written, None if claims.resolution is None else _resumed(claims)
-    if sent.task is None and resumes is None:
-        meant = sent.public
-        metadata = without_secrets(metadata) if metadata else metadata
-    if "taskId" in meant or "task_id" in meant:
-        meant = {name: value for name, value in meant.items() if name not in _GOES_ON}
-    asked = {"message": meant, "metadata": metadata}
-    request = json.canonical(asked)
-    digest = sha256(request).digest()
-    if claims.claimed:
-        request = json.canonical(asked | {CLAIMED: claims.claimed})
-    context = sent.context or _own_context(digest)
+    resumes = None if claims.resolution is None else _resumed(claims)
+    request, digest = _recorded(sent, metadata, claims, goes_on=resumes is not None)
     authorization = headers.get("authorization")
     return Claim(
         dialect=NAME if form.binding == "rpc" else OVER_HTTP,
@@ -171,7 +156,7 @@ def message_claim(
             stream=stream,
             skill=claims.skill,
             payload=claims.payload,
-            context=context,
+            context=sent.context or _own_context(digest),
             form=kept,
             capabilities=capabilities,
         ),
@@ -190,6 +175,24 @@ def message_claim(
         continues=sent.task,
         carried=carried,
     )
+
+
+def _recorded(
+    sent: A2AMessage, metadata: dict[str, Any], claims: InboundClaims, *, goes_on: bool
+) -> tuple[bytes, bytes]:
+    """What is recorded of a message, and the digest by which a repeat of it is known."""
+    meant = sent.written
+    if sent.task is None and not goes_on:
+        meant = sent.public
+        metadata = without_secrets(metadata) if metadata else metadata
+    if "taskId" in meant or "task_id" in meant:
+        meant = {name: value for name, value in meant.items() if name not in _GOES_ON}
+    asked = {"message": meant, "metadata": metadata}
+    request = json.canonical(asked)
+    digest = sha256(request).digest()
+    if claims.claimed:
+        request = json.canonical(asked | {CLAIMED: claims.claimed})
+    return request, digest
 
 
 def _speaks(sent: A2AMessage, metadata: dict[str, Any]) -> bool:

@@ -316,8 +316,8 @@ def write_task(facts: TaskFacts, uris: Iterable[str] = ()) -> dict[str, Any]:
         metadata |= tell(facts)
     for row, tell in _OTHERS_OF_TASK:
         if not row.uris or (active and active.intersection(row.uris)):
-            told = tell(facts)
-            metadata |= _allowed(row, told, active) if told else told
+            written = tell(facts)
+            metadata |= _allowed(row, written, active) if written else written
     return metadata
 
 
