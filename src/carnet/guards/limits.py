@@ -96,7 +96,8 @@ class Paying:
             candidate.credential = claim.forwarded
         elif claim.proof is not None:
             payer = self._signed(candidate, claim.proof)
-            if candidate.evidence:
+            # A document names who pays; and a turn that goes on is billed to whom it was (R41).
+            if candidate.evidence and claim.proof.document is None and claim.resolution is None:
                 payer = consented(payer, candidate.evidence, claim.proof.sender)
             check_pay(candidate.caller, target)
         elif candidate.grant is not None:
@@ -104,8 +105,9 @@ class Paying:
             check_pay(candidate.caller, target)
         else:
             payer = self._remembered(candidate.token)
-            if candidate.evidence and candidate.token.peer is not None:
-                payer = consented(payer, candidate.evidence, AGENT + candidate.token.peer)
+            peer = candidate.token.peer
+            if candidate.evidence and peer is not None and claim.resolution is None:
+                payer = consented(payer, candidate.evidence, AGENT + peer)
             if candidate.token.forwardable and is_origin(candidate.position):
                 candidate.credential = claim.authorization  # tangle:authorization:origin
             check_pay(candidate.caller, target)
