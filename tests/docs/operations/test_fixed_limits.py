@@ -55,6 +55,7 @@ NOT_LISTED = {
         ("runtime/client/key.py", "_MOST_BYTES"),
         ("stores/ledger/checkpoints.py", "MOST_ATTEMPTS"),
         ("stores/calls/tasks.py", "MOST_ATTEMPTS"),
+        ("stores/ledger/statements.py", "MOST_RUN_CALLS"),
     },
 }
 NO_GATEWAY = ("cli/", "testing/")

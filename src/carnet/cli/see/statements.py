@@ -9,7 +9,7 @@ import click
 from msgspec.structs import replace
 
 from carnet.cli.failures import OK, UNVERIFIED
-from carnet.cli.invocation import Invocation, count, pass_invocation, table, wait
+from carnet.cli.invocation import Command, Invocation, count, pass_invocation, table, wait
 
 if TYPE_CHECKING:
     from carnet.core.money.statement import Disagreement, Statement
@@ -36,7 +36,7 @@ def _period(function: Any) -> Any:  # noqa: ANN401, RUF100  as click's decorator
     return since(until(function))
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("peer")
 @_period
 @click.option("--verify", type=click.Path(path_type=Path, exists=True), help="Judge one of PEER's.")
@@ -54,7 +54,7 @@ def statement(
     invocation.result(page, lambda: _statement_text(page), page["lines"])
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("peer")
 @_period
 @click.option(
