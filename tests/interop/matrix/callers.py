@@ -12,8 +12,9 @@ import carnet
 from carnet.runtime.system import SystemIds
 from carnet.testing.wait import until
 from tests.interop.matrix.scene import Pair
-from tests.support.a2a.wire import Line, message
-from tests.support.http import Reply, request
+from tests.support.a2a.wire import VERSION, Line, message
+from tests.support.agents_api import client as agents_api
+from tests.support.http import HeaderList, Reply, request
 
 FILE: Final = base64.b64encode(b"hello").decode()
 
@@ -35,7 +36,9 @@ class Answered(Struct, kw_only=True):
 
 
 class Caller(Protocol):
-    """Somebody who calls in one dialect."""
+    """Somebody who calls in one dialect, at some depth of a chain."""
+
+    depth: int
 
     def say(self, pair: Pair, agent: str, text: str, with_part: str | None = None) -> Answered:
         """A whole answer; `with_part` adds a part, `data` or `file`."""
@@ -55,6 +58,8 @@ class Caller(Protocol):
 
 class Chat:
     """Chat completions, with or without the headers of Tangle."""
+
+    depth = 0
 
     def __init__(self, *, is_chained: bool) -> None:
         self._is_chained = is_chained
@@ -162,6 +167,8 @@ def _chunks(answered: Answered, reply: Reply) -> Answered:
 class Signs:
     """Signed envelopes, by our own client of that dialect."""
 
+    depth = 0
+
     def say(self, pair: Pair, agent: str, text: str, with_part: str | None = None) -> Answered:
         del with_part
         return asyncio.run(self._say(pair, agent, text))
@@ -233,11 +240,16 @@ def _failure(error: carnet.CarnetError) -> Answered:
 
 # ---------------------------------------------------------------------- A2A
 
+TOOL_EVENTS: Final = "https://mentionable.dev/ns/a2a-tool-events/v0.1"
 INTERRUPT: Final = "urn:carnet:a2a:interrupt:v1"
 
 
 class Tasks:
     """A2A, in one of its bindings."""
+
+    depth = 0
+
+    fields: HeaderList = (VERSION,)
 
     def __init__(self, binding: str) -> None:
         self._binding = binding
@@ -286,7 +298,7 @@ class Tasks:
 
     def _send(self, pair: Pair, agent: str, asked: dict[str, Any]) -> Answered:
         line = self._line(pair, agent)
-        reply = line.ask(self._binding, "SendMessage", **asked)
+        reply = line.ask(self._binding, "SendMessage", fields=self.fields, **asked)
         found = reply.json.get("result", reply.json)
         if "error" in found:
             details = found["error"].get("data") or found["error"].get("details") or []
@@ -318,7 +330,11 @@ def _task(task: dict[str, Any]) -> Answered:
 def _artifact(answered: Answered, artifact: dict[str, Any]) -> None:
     for part in artifact["parts"]:
         answered.text += part.get("text", "")
-        answered.data += [part["data"]] if "data" in part else []
+        event = part.get("data", {})
+        if event.get("type") == "tool-call":
+            answered.tools.append(event["toolName"])
+        elif event and event.get("type") != "tool-result":
+            answered.data.append(event)
         answered.files += [part["filename"]] if "filename" in part else []
 
 
@@ -332,10 +348,89 @@ def _status(answered: Answered, status: dict[str, Any]) -> None:
         answered.code = status["state"]
 
 
+class Mentions(Tasks):
+    """A2A with the chain of Mentionable, one hop below a person's front, and its tool events."""
+
+    depth = 1
+    fields = (VERSION, ("a2a-extensions", TOOL_EVENTS))
+
+    def _send(self, pair: Pair, agent: str, asked: dict[str, Any]) -> Answered:
+        chain = {"agent_chain": {"hop": 1, "max_hops": 4, "is_final": False}}
+        asked["message"].setdefault("metadata", {"mentionable": chain})
+        return super()._send(pair, agent, asked)
+
+
+# ---------------------------------------------------------------------- agents-api
+
+
+class Actions:
+    """agents-api by JSON-RPC, by a client that is not ours."""
+
+    depth = 0
+
+    def say(self, pair: Pair, agent: str, text: str, with_part: str | None = None) -> Answered:
+        part: list[dict[str, Any]] = []
+        if with_part == "file":
+            given = {"name": "hello.txt", "mimeType": "text/plain", "bytes": FILE}
+            part = [{"type": "file", "file": given}]
+        return self._sent(pair, agent, agents_api.message(text, *part))
+
+    def stream(self, pair: Pair, agent: str, text: str) -> Answered:
+        answered = Answered()
+        asked = agents_api.message(text)
+        for frame in self._client(pair).stream(agent, asked, tokenStreaming=True):
+            delta = frame.get("params", {}).get("delta", {})
+            if delta.get("deltaType") == "content":
+                answered.text += delta["content"]
+                answered.pieces += 1
+        return answered
+
+    def recall(self, pair: Pair, agent: str) -> Answered | None:
+        earlier = [
+            agents_api.data({"role": "user", "text": "first"}),
+            agents_api.data({"role": "agent", "text": "between"}),
+        ]
+        return self._sent(pair, agent, agents_api.message(*earlier, "second"))
+
+    def task(self, pair: Pair, agent: str, text: str) -> Answered | None:
+        del pair, agent, text
+        return None
+
+    def _client(self, pair: Pair) -> agents_api.Client:
+        return agents_api.Client(pair.front.url, pair.front.token)
+
+    def _sent(self, pair: Pair, agent: str, asked: dict[str, Any]) -> Answered:
+        reply = self._client(pair).ask(agent, "message/send", asked)
+        answered = Answered(raw=reply.body, run=reply.headers.get("x-tangle-runid"))
+        if "error" in reply.json:
+            answered.code = str(reply.json["error"])
+            return answered
+        return self._read(pair, agent, reply.json["result"], answered)
+
+    def _read(self, pair: Pair, agent: str, task: dict[str, Any], answered: Answered) -> Answered:
+        waiting = agents_api.actions(task)
+        if waiting:
+            kind, words, name = (waiting[0][each] for each in ("kind", "summary", "action_id"))
+            answered.asked = (kind, words)
+            answered.answer = lambda: self._decided(pair, agent, name)
+            return answered
+        for part in task["status"]["message"]["parts"]:
+            answered.text += part.get("text", "")
+            answered.data += [part["data"]] if "data" in part else []
+            answered.files += [part["file"]["name"]] if "file" in part else []
+        return answered
+
+    def _decided(self, pair: Pair, agent: str, action: str) -> Answered:
+        found = self._client(pair).decide(agent, action)
+        return self._read(pair, agent, found["result"], Answered())
+
+
 CALLERS: Final[dict[str, Caller]] = {
     "openai": Chat(is_chained=False),
     "tangle": Chat(is_chained=True),
     "samvad": Signs(),
     "a2a": Tasks("JSONRPC"),
     "a2a_http": Tasks("HTTP+JSON"),
+    "mentionable": Mentions("JSONRPC"),
+    "agents_api": Actions(),
 }

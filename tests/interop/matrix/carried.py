@@ -31,6 +31,8 @@ NAMES: Final[Mapping[str, str]] = {
     "samvad": "SAMVAD",
     "a2a": "A2A",
     "a2a_http": "A2A over HTTP+JSON",
+    "mentionable": "Mentionable over A2A",
+    "agents_api": "agents-api",
 }
 
 _ALWAYS: Final = frozenset({"text", "stream", "failure"})
@@ -45,6 +47,8 @@ ASKED_IN: Final[Mapping[str, frozenset[str]]] = {
     "samvad": _ALWAYS | _ASKS | {"chain", "task"},
     "a2a": _ALWAYS | _PARTS | _ASKS | {"cost", "chain", "task"},
     "a2a_http": _ALWAYS | _PARTS | _ASKS | {"cost", "chain", "task"},
+    "mentionable": _ALWAYS | _PARTS | _ASKS | {"cost", "chain", "task"},
+    "agents_api": _ALWAYS | _CHAT | _ASKS | {"data_out", "file_out", "chain"},
 }
 
 # What we can say to an agent that we call, and are told. A task is handed over to us, whoever
@@ -53,6 +57,7 @@ CALLED_IN: Final[Mapping[str, frozenset[str]]] = {
     "openai": _ALWAYS | _CHAT | {"task"},
     "tangle": _ALWAYS | _CHAT | _ASKS | {"cost", "chain", "task"},
     "samvad": _ALWAYS | _ASKS | {"chain", "task"},
+    "agents_api": _ALWAYS | _CHAT | _ASKS | {"data_out", "file_out", "cost", "chain", "task"},
     "a2a": _ALWAYS | _PARTS | _ASKS | {"cost", "chain", "task"},
 }
 

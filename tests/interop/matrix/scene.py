@@ -87,6 +87,7 @@ CALLED: Final = {
     "openai": 'kind = "openai"\nurl = "{url}/v1"\nmodel = "{name}"\napi_key = {token}',
     "samvad": 'kind = "samvad"\nurl = "{url}/agents/{name}"\n'
     'identity = "agent://{name}.globex.example"',
+    "agents_api": 'kind = "agents_api"\nurl = "{url}"\nmodel = "{name}"\ntoken = {token}',
     "a2a": 'kind = "a2a"\nurl = "{url}/agents/{name}"\ntoken = {token}',
 }
 PRICE: Final = "0.001"
@@ -103,7 +104,7 @@ class Pair:
         (self.front.folder / "var" / "globex.token").write_text(token)
         url, given = self.behind.url, '{file = "var/globex.token"}'
         sections = [
-            f"[agents.{name}-{dialect}]\n"
+            f"[agents.{named(name, dialect)}]\n"
             + form.format(url=url, name=name, token=given)
             + f'\ntrust = "public"\n{_bound(dialect)}'
             for dialect, form in CALLED.items()
@@ -134,6 +135,11 @@ class Pair:
         """End both."""
         for each in (self.front, self.behind):
             each.close()
+
+
+def named(agent: str, dialect: str) -> str:
+    """An agent of the second organisation, as the first calls it in a dialect."""
+    return f"{agent}-{dialect.replace('_', '-')}"  # which is a part of a host as well
 
 
 def _made(folder: Path) -> Path:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.interop.matrix.callers import CALLERS, Answered, Caller
 from tests.interop.matrix.carried import ASKED_IN, CALLED_IN, FEATURES, carries
-from tests.interop.matrix.scene import CALLED, PRICE, Pair
+from tests.interop.matrix.scene import CALLED, PRICE, Pair, named
 from tests.support.organisation import shared_with_others
 
 
@@ -20,17 +20,17 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
 
 
 def text(caller: Caller, pair: Pair, to: str) -> bool:
-    return caller.say(pair, f"says-{to}", "hello").text == "hello"
+    return caller.say(pair, named("says", to), "hello").text == "hello"
 
 
 def stream(caller: Caller, pair: Pair, to: str) -> bool:
-    answered = caller.stream(pair, f"pieces-{to}", "one two three")
+    answered = caller.stream(pair, named("pieces", to), "one two three")
     assert answered.text == "one two three "
     return answered.pieces > 1
 
 
 def earlier(caller: Caller, pair: Pair, to: str) -> bool:
-    answered = caller.recall(pair, f"recalls-{to}")
+    answered = caller.recall(pair, named("recalls", to))
     if answered is None:
         return False
     assert answered.text.endswith("second")
@@ -38,37 +38,37 @@ def earlier(caller: Caller, pair: Pair, to: str) -> bool:
 
 
 def data_in(caller: Caller, pair: Pair, to: str) -> bool:
-    return caller.say(pair, f"parts-{to}", "x", "data").text == "DataPart"
+    return caller.say(pair, named("parts", to), "x", "data").text == "DataPart"
 
 
 def file_in(caller: Caller, pair: Pair, to: str) -> bool:
-    return caller.say(pair, f"parts-{to}", "x", "file").text == "File"
+    return caller.say(pair, named("parts", to), "x", "file").text == "File"
 
 
 def data_out(caller: Caller, pair: Pair, to: str) -> bool:
-    answered = caller.say(pair, f"gives-{to}", "data")
+    answered = caller.say(pair, named("gives", to), "data")
     assert answered.text == "see: "
     return answered.data == [{"rows": [1, 2]}]
 
 
 def file_out(caller: Caller, pair: Pair, to: str) -> bool:
-    answered = caller.say(pair, f"gives-{to}", "file")
+    answered = caller.say(pair, named("gives", to), "file")
     assert answered.text == "see: "
     return answered.files == ["hello.txt"]
 
 
 def tools(caller: Caller, pair: Pair, to: str) -> bool:
-    answered = caller.say(pair, f"uses-{to}", "x")
+    answered = caller.say(pair, named("uses", to), "x")
     assert answered.text == "looked up"
     return answered.tools == ["look_up"]
 
 
 def question(caller: Caller, pair: Pair, to: str) -> bool:
-    return asked(caller.say(pair, f"asks-{to}", "x"), ("approval", "May I?"), "granted")
+    return asked(caller.say(pair, named("asks", to), "x"), ("approval", "May I?"), "granted")
 
 
 def payment(caller: Caller, pair: Pair, to: str) -> bool:
-    answered = caller.say(pair, f"sells-{to}", "x")
+    answered = caller.say(pair, named("sells", to), "x")
     return asked(answered, ("payment", "The archive costs two cents."), "sold")
 
 
@@ -84,24 +84,24 @@ def asked(answered: Answered, words: tuple[str, str], then: str) -> bool:
 
 
 def failure(caller: Caller, pair: Pair, to: str) -> bool:
-    answered = caller.say(pair, f"breaks-{to}", "x")
+    answered = caller.say(pair, named("breaks", to), "x")
     assert b"secret detail" not in answered.raw
     return answered.code is not None
 
 
 def cost(caller: Caller, pair: Pair, to: str) -> bool:
-    return caller.say(pair, f"says-{to}", "hello").cost == PRICE
+    return caller.say(pair, named("says", to), "hello").cost == PRICE
 
 
 def chain(caller: Caller, pair: Pair, to: str) -> bool:
-    run = caller.say(pair, f"says-{to}", "hello").run
+    run = caller.say(pair, named("says", to), "hello").run
     assert run
     shown = pair.behind.get(f"/runs/{run}", token=pair.looking)
-    return shown.status == 200 and shown.json["turns"][0]["depth"] == 1
+    return shown.status == 200 and shown.json["turns"][0]["depth"] == caller.depth + 1
 
 
 def task(caller: Caller, pair: Pair, to: str) -> bool:
-    answered = caller.task(pair, f"says-{to}", "hello")
+    answered = caller.task(pair, named("says", to), "hello")
     return answered is not None and answered.text == "hello"
 
 
