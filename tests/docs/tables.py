@@ -20,6 +20,8 @@ from carnet.errors import BY_CODE, CarnetError, ConfigInvalid, Unreachable, Usag
 from carnet.wire.dialects import samvad
 from carnet.wire.dialects.a2a.extensions import EXTENSIONS
 from tests.interop.matrix.carried import ASKED_IN, CALLED_IN, FEATURES, NAMES, carries
+from tests.requirements.rows import Row
+from tests.requirements.test_rows import TABLES
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 PAGES: Final = (
@@ -29,6 +31,7 @@ PAGES: Final = (
     DOCS / "dialects" / "samvad.md",
     DOCS / "dialects" / "pairs.md",
     DOCS / "a2a" / "extensions.md",
+    DOCS / "requirements.md",
 )
 AT_THE_TERMINAL: Final = {ConfigInvalid, UsageInvalid, Unreachable}
 AMOUNTS: Final = {"price", "price_in", "price_out", "credit", "max_cost"}
@@ -121,6 +124,27 @@ def _lost(asked_in: str, called_in: str) -> str:
     return ", ".join(lost) or "nothing"
 
 
+def requirements_table() -> str:
+    """Every sentence that Carnet is held to, by design, and what holds it."""
+    parts = []
+    for name, rows in TABLES.items():
+        due = sum(row.due is not None for row in rows)
+        counted = f"{len(rows)} sentences" + (f", {due} of them due" if due else "")
+        head = [f"## {name}", "", f"{counted}.", "", "| id | sentence | source | held by |"]
+        parts += [*head, "|---|---|---|---|", *[_requirement(row) for row in rows], ""]
+    return "\n".join(parts)
+
+
+def _requirement(row: Row) -> str:
+    held = [f"`{name}`" for name in sorted({test.partition("::")[0] for test in row.tests})]
+    if row.divergence is not None:
+        held.insert(0, f"departs ({row.divergence.ruling}): {row.divergence.reason}")
+    if row.due is not None:
+        held.insert(0, f"due: {row.due}")
+    cells = [f"`{row.id}`", row.sentence, row.source, "<br>".join(held)]
+    return f"| {' | '.join([cell.replace('|', chr(92) + '|') for cell in cells])} |"
+
+
 def exits_table() -> str:
     """What a command ends with, and by which codes."""
     codes: dict[int, list[str]] = {}
@@ -151,6 +175,7 @@ def filled(page: str) -> str:
     tables["exits"] = exits_table()
     tables["extensions"] = extensions_table()
     tables["features"] = features_table()
+    tables["requirements"] = requirements_table()
     tables["pairs"] = pairs_table()
     return _TABLE.sub(lambda found: found[1] + tables[found[2]] + found[3], page)
 
