@@ -123,7 +123,7 @@ class Described:
 
 
 # Asked in words of their own, about what is theirs: other tests ask it all.
-OWN_WORDS = ("/a2a", "/agents-api/", "/ledger/", "/webfinger", "/agent-key/")
+OWN_WORDS = ("/a2a", "/agents-api/", "/ledger/", "/webfinger", "/agent-key/", "/policy-")
 
 
 def has_own_words(path: str) -> bool:

@@ -232,7 +232,8 @@ def test_callers_of_another_organisation_do_not_either(acme: Organisation, model
     reply = acme.chat(text, "@instructed@globex.example", messages=messages_of(text, "system"))
     assert reply.status == 200
     roles = [(one["role"], one["content"]) for one in asked_of(model, text).body["messages"]]
-    assert roles == [("system", "Be brief."), ("user", text)]
+    cue = "You are responding as hop 1 of a chain capped at 3 hops. [2 hops remaining.]"
+    assert roles == [("system", f"Be brief.\n\n{cue}"), ("user", text)]
 
 
 def test_callers_system_messages_come_after_ours_where_they_are_let_pass(

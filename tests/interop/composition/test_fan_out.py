@@ -408,8 +408,9 @@ def test_an_agent_sees_who_sends_whom_it_is_and_where_it_stands(scene: Scene) ->
     acme, globex, _ = scene
     owner = ["@owner@acme.example", "token:starter", "token", None, False]
     to, top = "@tells@acme.example", [0, 3, 3, False]
+    nobody = ["", "self", False]  # who claims nothing is at the top of its chain
     direct = acme.chat("hi", "tells")
-    assert json.loads(direct.text) == [*owner, to, ["hi"], top, None]
+    assert json.loads(direct.text) == [*owner, to, ["hi"], top, nobody]
     host = [
         ("X-Agents-Api-Caller-Agent", "source"),
         ("X-Agents-Api-Caller-Host", "https://s.example"),
@@ -420,12 +421,12 @@ def test_an_agent_sees_who_sends_whom_it_is_and_where_it_stands(scene: Scene) ->
 
     relay, below = "@relay@acme.example", [1, 3, 2, False]
     inside = json.loads(acme.chat("tells hi", "relay").text)
-    assert inside == [relay, "agent:relay", "in_process", None, True, to, ["hi"], below, None]
+    assert inside == [relay, "agent:relay", "in_process", None, True, to, ["hi"], below, nobody]
     deep = [("x-tangle-forwarded-depth", "2")]
     assert json.loads(acme.chat("tells hi", "relay", headers=deep).text)[7] == [3, 3, 0, True]
     away = json.loads(acme.chat("@tells@globex.example hi", "relay").text)
     by = ["peer:acme.example", "signature", "acme.example", True]
-    assert away == [relay, *by, "@tells@globex.example", ["hi"], below, None]
+    assert away == [relay, *by, "@tells@globex.example", ["hi"], below, nobody]
 
     sender = Sender("agent://client-told")
     globex.carnet("peers", "add", sender.identity, "--key", sender.public)

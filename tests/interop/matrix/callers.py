@@ -330,16 +330,15 @@ def _task(task: dict[str, Any]) -> Answered:
 def _artifact(answered: Answered, artifact: dict[str, Any]) -> None:
     for part in artifact["parts"]:
         answered.text += part.get("text", "")
-        event = part.get("data", {})
-        if event.get("type") == "tool-call":
-            answered.tools.append(event["toolName"])
-        elif event and event.get("type") != "tool-result":
-            answered.data.append(event)
+        answered.data += [part["data"]] if "data" in part else []
         answered.files += [part["filename"]] if "filename" in part else []
 
 
 def _status(answered: Answered, status: dict[str, Any]) -> None:
-    metadata = (status.get("message") or {}).get("metadata") or {}
+    message = status.get("message") or {}
+    events = [part.get("data", {}) for part in message.get("parts", ())]
+    answered.tools += [each["toolName"] for each in events if each.get("type") == "tool-call"]
+    metadata = message.get("metadata") or {}
     asked = metadata.get(INTERRUPT)
     if asked is not None and status["state"] == "TASK_STATE_INPUT_REQUIRED":
         first = (asked.get("interrupts") or [asked])[0]

@@ -47,7 +47,7 @@ ASKED_IN: Final[Mapping[str, frozenset[str]]] = {
     "samvad": _ALWAYS | _ASKS | {"chain", "task"},
     "a2a": _ALWAYS | _PARTS | _ASKS | {"cost", "chain", "task"},
     "a2a_http": _ALWAYS | _PARTS | _ASKS | {"cost", "chain", "task"},
-    "mentionable": _ALWAYS | _PARTS | _ASKS | {"cost", "chain", "task"},
+    "mentionable": _ALWAYS | _PARTS | _ASKS | {"cost", "chain", "task", "tools"},
     "agents_api": _ALWAYS | _CHAT | _ASKS | {"data_out", "file_out", "chain"},
 }
 
@@ -58,7 +58,7 @@ CALLED_IN: Final[Mapping[str, frozenset[str]]] = {
     "tangle": _ALWAYS | _CHAT | _ASKS | {"cost", "chain", "task"},
     "samvad": _ALWAYS | _ASKS | {"chain", "task"},
     "agents_api": _ALWAYS | _CHAT | _ASKS | {"data_out", "file_out", "cost", "chain", "task"},
-    "a2a": _ALWAYS | _PARTS | _ASKS | {"cost", "chain", "task"},
+    "a2a": _ALWAYS | _PARTS | _ASKS | {"cost", "chain", "task", "tools"},
 }
 
 

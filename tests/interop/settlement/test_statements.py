@@ -110,7 +110,11 @@ def test_a_partner_that_denies_what_it_was_served_is_named(scene: Scene) -> None
     run, turn = call(scene)
     change(scene, "acme", "DELETE FROM outbound WHERE child_turn = ?", turn)
     words = ("--format", "json", "ledger", "compare", "acme.example", "--since", "1h")
-    done = scene.globex.try_carnet(*words)
+    # What was served is listed within a second of it.
+    done = until(
+        lambda: scene.globex.try_carnet(*words),
+        lambda done: bool(of_run(json.loads(done.stdout), run)),
+    )
     (found,) = of_run(json.loads(done.stdout), run)
     assert (done.returncode, found["kind"], found["owing"]) == (4, "missing_there", "them")
 

@@ -54,7 +54,7 @@ def test_the_largest_of_all_depths_counts() -> None:
     assert merge(read((DEPTH, "3"), (A2A_HOP, "1"))).depth == 3
     with pytest.raises(DepthExceeded) as refused:
         check_depth(merge(read((DEPTH, "1"), (CONTEXTFORGE_HOP, "4"))))
-    assert refused.value.facts == {"observed": 4, "limit": 4, "stamp": "contextforge_hop"}
+    assert refused.value.facts == {"observed": 4, "limit": 4, "stamp": "tangle"}
 
 
 def test_a_hop_that_says_the_chain_begins_here_contradicts_another_that_it_does_not() -> None:

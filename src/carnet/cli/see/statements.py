@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
-from msgspec.structs import replace
 
 from carnet.cli.failures import OK, UNVERIFIED
 from carnet.cli.invocation import Command, Invocation, count, pass_invocation, table, wait
@@ -247,6 +246,8 @@ async def _settle(
     invocation: Invocation, domain: str, found: "list[Disagreement]", texts: list[str]
 ) -> set[tuple[str, str]]:
     """Have our gateway post what is unmatched here and proved there; the calls that were."""
+    from msgspec.structs import replace
+
     from carnet.cli.reach import gateway
     from carnet.errors import Unreachable
     from carnet.wire.grammar import json

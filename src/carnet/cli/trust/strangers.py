@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from carnet.cli.invocation import Invocation, pass_invocation, wait
+from carnet.cli.invocation import Command, Invocation, pass_invocation, wait
 from carnet.cli.trust.tokens import refuse_unknown
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 AT_THIS_MACHINE = 0  # whoever may run commands here
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("domain", metavar="DOMAIN")
 @pass_invocation
 def confirm(invocation: Invocation, domain: str) -> None:

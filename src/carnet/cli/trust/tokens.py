@@ -168,7 +168,7 @@ def _token_text(entry: dict[str, Any]) -> str:
 def revoke(invocation: Invocation, /, name: str | None, **whose: str | None) -> None:
     """Revoke a token, or all of an agent, a person or a client, at once.
 
-    It is one transaction; running gateways notice within a second, and end what the tokens began.
+    It is one transaction; running gateways notice within a second, and stop what the tokens began.
     """
     if name is not None and not any(whose.values()):
         _revoke_one(invocation, name)

@@ -147,7 +147,14 @@ def test_only_final_errors_with_a_status_that_clients_repeat_forbid_repeating() 
     }
     assert forbidden == {
         *("bridge_depth_exceeded", "chain_final", "run_calls_exceeded", "definition_changed"),
-        *("peer_refused", "egress_refused", "config_invalid", "unreachable", "loop_detected"),
+        *(
+            "statement_invalid",
+            "peer_refused",
+            "egress_refused",
+            "config_invalid",
+            "unreachable",
+            "loop_detected",
+        ),
         *("model_key_refused", "model_not_found", "peer_credential_missing"),
         "task_not_cancelable",  # 409: it has ended
         "run_already_started",  # 409: no name is run twice

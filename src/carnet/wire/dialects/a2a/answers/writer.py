@@ -127,7 +127,7 @@ class MessageWriter:
             if type(event) is Extension and event.name == MESSAGE:
                 return self._write({"message": self._message(events)})
         end = events[-1]
-        if type(end) is Done:  # nearly every answer: nothing is to be said of it
+        if type(end) is Done and not self._form.extensions:  # nothing is to be said of it
             return self._write({"task": self._written({"state": COMPLETED}, events)})
         if not is_terminal(end):
             raise Internal("an answer ends with its end")
