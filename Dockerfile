@@ -6,6 +6,7 @@ WORKDIR /build
 COPY pyproject.toml README.md LICENSE ./
 COPY requirements/ requirements/
 COPY src/ src/
+COPY docs/ docs/
 RUN python -m venv /usr/local/lib/carnet
 RUN /usr/local/lib/carnet/bin/python -m pip install --no-cache-dir --require-hashes --no-deps -r requirements/postgres.txt -r requirements/build.txt
 RUN /usr/local/lib/carnet/bin/python -m pip install --no-cache-dir --no-deps --no-build-isolation .

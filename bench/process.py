@@ -16,7 +16,7 @@ from bench.cpu import running_on
 from bench.load import Wrong
 from carnet.testing.address import Address
 
-START_SECONDS = 20.0
+START_SECONDS = 60.0
 STOP_SECONDS = 10.0
 RUN_SECONDS = 120.0
 POLL_SECONDS = 0.05

@@ -50,6 +50,7 @@ def test_every_leaf_says_what_happened_what_it_means_and_what_to_do(
     assert 400 <= kind.status <= 599
     spoken = {*re.findall(r"{(\w+)}", kind.template), "suggestion"}  # may be absent
     spoken |= {"needed", "left"}  # told where they are the caller's to know
+    spoken |= {"reason", "covers"}  # of a payment: in one word, and how much it is worth
     spoken |= {"said"}  # by whoever ends the turn with its own words (R43)
     spoken |= {"stamp", "ceiling", "root"}  # of the limit that ended a chain
     spoken |= {"peer_code", "peer_reason", "peer_field", "peer_detail"}

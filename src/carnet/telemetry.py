@@ -13,7 +13,7 @@ import sys
 import threading
 from bisect import bisect_left
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import accumulate
@@ -33,28 +33,9 @@ MOST_WAITING = 10_000
 WRITE_SECONDS = 0.05  # between two looks for lines, while there are some: none is later than that
 
 FIELDS = (
-    "client",
-    "agent",
-    "code",
-    "status",
-    "seconds",
-    *("actor", "caller"),
-    "depth",
-    "cost",
-    "incident",
-    "detail",
-    "peer",
-    "count",
-    "path",
-    *("kind", "state"),
-    "delivery",
-    "task",
-    "attempt",
-    "lost",
-    "charged",
-    "limit",
-    "cpu",
-    *("tool", "model"),
+    *("client", "agent", "code", "status", "seconds", "actor", "caller", "depth", "cost"),
+    *("incident", "detail", "peer", "count", "path", "kind", "state", "delivery", "task"),
+    *("attempt", "lost", "charged", "limit", "cpu", "tool", "model"),
 )
 _FIRST = ("correlation_id", "run", "turn")  # fields of every line
 _BY_PYTHON = frozenset(  # what a record has without us, and what formatters put into it
@@ -327,6 +308,24 @@ class Calls(Collector):
         )
 
 
+# A counter: its name, what it counts, the names of its labels, and the counts by their values.
+Tally = tuple[str, str, tuple[str, ...], Mapping[tuple[str, ...], float]]
+
+
+class Tallies(Collector):
+    """What others count, looked up when somebody asks."""
+
+    def __init__(self) -> None:
+        self.look: Callable[[], Iterable[Tally]] = tuple
+
+    def collect(self) -> Iterator[Metric]:
+        for name, text, labels, rows in self.look():
+            counts = CounterMetricFamily(name, text, labels=labels)
+            for values, count in rows.items():
+                counts.add_metric(values, count)
+            yield counts
+
+
 class Metrics:
     """The numbers of one gateway."""
 
@@ -373,8 +372,9 @@ class Metrics:
             buckets=_HELD_BUCKETS,
             registry=self.registry,
         ).observe
-        calls = Calls()
+        calls, self.tallies = Calls(), Tallies()
         self.registry.register(calls)
+        self.registry.register(self.tallies)
         self.called = calls.add  # count one answered call: its agent, its state, its seconds
         self._watch("carnet_open_calls", "Calls being answered", open_calls)
         self._watch("carnet_open_circuits", "Upstreams left alone for a moment", circuits)

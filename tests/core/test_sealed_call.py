@@ -174,7 +174,7 @@ def test_the_former_form_is_read_as_it_was_meant() -> None:
     """F36: what was accepted before an upgrade runs after it."""
     written = msgspec.msgpack.decode(write_sealed_call(SEALED_CALL))
     former = written.pop("admitted")
-    for name in ("agent", "dialect", "correlation"):
+    for name in ("agent", "dialect", "correlation", "granted"):
         former.pop(name)
     former["ask"]["messages"] = [{"role": "user", "content": "hi", "name": None}]
     read = read_sealed_call(msgspec.msgpack.encode({**written, **former, "form": 1}))

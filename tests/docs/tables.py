@@ -19,6 +19,9 @@ from carnet.core.money.amount import format_amount
 from carnet.errors import BY_CODE, CarnetError, ConfigInvalid, Unreachable, UsageInvalid
 from carnet.wire.dialects import samvad
 from carnet.wire.dialects.a2a.extensions import EXTENSIONS
+from tests.docs.reference.llms import LLMS, llms_text
+from tests.docs.reference.metrics import metrics_table
+from tests.docs.reference.surface import commands_table, endpoints_table
 from tests.interop.matrix.carried import ASKED_IN, CALLED_IN, FEATURES, NAMES, carries
 from tests.requirements.rows import Row
 from tests.requirements.test_rows import TABLES
@@ -32,6 +35,9 @@ PAGES: Final = (
     DOCS / "dialects" / "pairs.md",
     DOCS / "a2a" / "extensions.md",
     DOCS / "requirements.md",
+    DOCS / "operations" / "metrics.md",
+    DOCS / "reference" / "command-line.md",
+    DOCS / "reference" / "endpoints.md",
 )
 AT_THE_TERMINAL: Final = {ConfigInvalid, UsageInvalid, Unreachable}
 AMOUNTS: Final = {"price", "price_in", "price_out", "credit", "max_cost"}
@@ -177,9 +183,13 @@ def filled(page: str) -> str:
     tables["features"] = features_table()
     tables["requirements"] = requirements_table()
     tables["pairs"] = pairs_table()
+    tables["metrics"] = metrics_table()
+    tables["commands"] = commands_table()
+    tables["endpoints"] = endpoints_table() if "<!-- table endpoints -->" in page else ""
     return _TABLE.sub(lambda found: found[1] + tables[found[2]] + found[3], page)
 
 
 if __name__ == "__main__":
     for path in PAGES:
         path.write_text(filled(path.read_text()))
+    LLMS.write_text(llms_text())

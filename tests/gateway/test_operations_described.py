@@ -19,7 +19,8 @@ DOMAIN = "acme.example"
 MODES = {"message": "sync", "stream": "stream", "task": "async"}
 RUNS = ("run:read", "run:cancel", "call:*", "pay")
 MEMORY = ("memory:read", "memory:write")
-SCOPES = (*RUNS, *MEMORY, "triggers", "metrics", "admin:runs", "admin:people", "admin:reload")
+ADMIN = ("admin:runs", "admin:people", "admin:reload", "admin:keys", "admin:config")
+SCOPES = (*RUNS, *MEMORY, "triggers", "metrics", *ADMIN)
 PERSON = "described"
 SIGNATURE = {"content-digest", "signature-input", "signature"}
 
@@ -123,7 +124,10 @@ class Described:
 
 
 # Asked in words of their own, about what is theirs: other tests ask it all.
-OWN_WORDS = ("/a2a", "/agents-api/", "/ledger/", "/webfinger", "/agent-key/", "/policy-")
+OWN_WORDS = (
+    *("/a2a", "/agents-api/", "/ledger/", "/webfinger", "/agent-key/", "/policy-"),
+    *("/oauth", "/keys/", "/receipts"),
+)
 
 
 def has_own_words(path: str) -> bool:
@@ -136,7 +140,9 @@ def filled(
     names = {"{name}": "words", "{model}": "words", "{task}": task, "{run}": run}
     names |= {"{id}": question, "{number}": rule, "{conversation}": talk, "{secret}": "x"}
     names |= {"{code}": "internal", "{schema}": "card", "{person}": PERSON}
-    names |= {"{agent}": "words", "{path}": "kept.md"}
+    names |= {"{agent}": "words", "{path}": "kept.md", "{page}": "glossary"}
+    names |= {"{folder}": "operations", "{article}": "limits"}
+    names |= {"{book}": "a2a", "{chapter}": "extensions", "{section}": "chain"}
     for name, value in names.items():
         path = path.replace(name, value)
     return path

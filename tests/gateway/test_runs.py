@@ -116,7 +116,7 @@ def test_when_the_last_reader_has_gone_the_turn_is_cancelled(acme: Organisation)
     path = acme.url + "/v1/chat/completions"
     lines = stream("POST", path, fields(acme, ("x-tangle-runid", "conv_gone")), body)
     next(lines)
-    lines.close()  # type: ignore[attr-defined]
+    lines.close()
     assert wait_for_state(acme, "conv_gone", "failed")["code"] == "cancelled"
 
 
@@ -125,7 +125,7 @@ def test_an_agent_that_finishes_on_its_own_outlives_its_reader(acme: Organisatio
     path = acme.url + "/v1/chat/completions"
     lines = stream("POST", path, fields(acme, ("x-tangle-runid", "conv_stubborn")), body)
     next(lines)
-    lines.close()  # type: ignore[attr-defined]
+    lines.close()
     assert wait_for_state(acme, "conv_stubborn", "done")["code"] is None
 
 
@@ -136,7 +136,7 @@ def test_a_retry_after_a_disconnect_is_a_new_attempt_with_a_discard_marker(
     path = acme.url + "/v1/chat/completions"
     lines = stream("POST", path, fields(acme, *ids), chat_body("20", "slow", stream=True))
     next(lines)
-    lines.close()  # type: ignore[attr-defined]
+    lines.close()
     wait_for_state(acme, "conv_retry", "failed")
     again = acme.chat("20", "slow", headers=ids, stream=True)
     assert again.body.endswith(b"data: [DONE]\n\n")

@@ -10,7 +10,7 @@ from carnet.errors import CallerNotVerified, DepthExceeded
 from carnet.guards.candidate import Candidate
 from carnet.guards.context import Hosts, spend_depth
 from carnet.ports.trust.callers import NO_CALLERS
-from tests.guards.scene import claim
+from tests.guards.scene import claim, proved
 from tests.guards.signed_scene import document, travelled
 
 STATED = StatedContext(agent="critic", user=7, host="https://b.example:8443/x", root="req-1")
@@ -68,6 +68,17 @@ def test_a_key_or_a_certificate_of_its_host_verifies_it() -> None:
 def test_a_key_that_does_not_hold_is_refused_whatever_is_listed(host: str) -> None:
     with pytest.raises(CallerNotVerified):
         Hosts(Listed()).judge(replace(STATED, host=host, key=Secret("cck_wrong")), None, 1)
+
+
+@pytest.mark.parametrize(("recorded", "run"), [(False, None), (True, "req-1")])
+def test_a_claimed_root_joins_no_run_but_that_of_a_recorded_task(
+    recorded: bool,  # noqa: FBT001
+    run: str | None,
+) -> None:
+    mark = Mark(stamp="caller_context", depth=1, last_depth=16, run="req-1", is_recorded=recorded)
+    candidate = proved(replace(claim("echo", marks=(mark,)), context=STATED))
+    assert candidate.position.run == run
+    assert (candidate.position.depth, candidate.position.bound_by) == (1, "caller_context")
 
 
 @pytest.mark.parametrize(("depth", "last"), [(0, 1), (1, 1)])

@@ -266,7 +266,7 @@ def test_a_free_agent_that_calls_a_free_agent_spends_nothing_of_nothing(signed: 
     assert (reply.status, reply.text) == (200, "well then ")
     assert posted(signed, run) == (0, 0)
     reply = signed.ask("relay", "paid dear", token)
-    assert (reply.status, reply.json["error"]["peer_code"]) == (502, "spending_limit_reached")
+    assert (reply.status, reply.json["error"]["peer_code"]) == (502, "budget_exceeded")
 
 
 def test_toward_others_an_agent_is_free_that_cannot_call_anybody(by_token: Scene) -> None:
@@ -295,7 +295,7 @@ def test_a_carnet_that_raised_its_price_is_told_to_spend_nothing_and_refuses(sig
     signed.shows("dear", request("GET", signed.globex.url + page_of("model")).body)
     token, run = signed.acme.new_token("raised", "--limit", "0"), "run-raised"
     reply = signed.ask("dear", "x", token, in_run(run))
-    assert (reply.status, reply.json["error"]["peer_code"]) == (502, "spending_limit_reached")
+    assert (reply.status, reply.json["error"]["peer_code"]) == (502, "budget_exceeded")
     assert posted(signed, run) == (0, 0)
     assert aside(signed.acme, run) == []
 

@@ -189,6 +189,27 @@ AGENTS_API = (
         "is_in_time = True",
         ("test_a_rotated_key_holds_beside_the_one_before_until_that_ends",),
     ),
+    Mutant(
+        "agents-api:trust:certificate",
+        "gateway/partners/certified.py",
+        "        if not exchange.line.is_proxied:\n            return None\n",
+        "",
+        ("test_a_header_from_an_address_that_is_no_proxys_verifies_nobody",),
+    ),
+    Mutant(
+        "agents-api:policy:adapter",
+        "runtime/agents/http_engine.py",
+        "asks_policy=turn.ask_policy is not None,",
+        "asks_policy=False,",
+        ("test_it_is_asked_before_each_tool_with_all_that_the_gateway_knows",),
+    ),
+    Mutant(
+        "agents-api:depth:outward",
+        "assembly/agents/agents.py",
+        'chain=_CHAINS.get(type(agent), "tangle"),',
+        'chain="tangle",',
+        ("test_a_budget_of_the_token_above_tangles_default_holds_there",),
+    ),
     # The gateway ignores the headers.
     *(
         Mutant(
@@ -215,6 +236,37 @@ AGENTS_API = (
         "if IterationBudget(CHAIN_DEPTH, ceiling, place.depth).exceeded:",
         "if False:",
         ("test_a_call_at_the_ceiling_of_an_agent_is_refused_and_told_all_of_it",),
+    ),
+    Mutant(
+        "agents-api:loop:tool-budget",
+        "engine/toolbox.py",
+        "return None if self._budgets.use(call) else",
+        "return None if self._budgets.use(call) or True else",
+        (
+            "test_of_three_calls_in_one_answer_the_two_are_made_that_a_budget_has",
+            "test_a_budget_of_one_tool_leaves_the_others_alone",
+        ),
+    ),
+    Mutant(
+        "agents-api:loop:turns-budget",
+        "engine/loop.py",
+        "            self._budgets.ask()\n",
+        "",
+        ("test_a_model_is_not_asked_more_often_than_its_turns",),
+    ),
+    Mutant(
+        "agents-api:loop:wall-clock",
+        "engine/budgets.py",
+        "self._budgets[key] = budget.at(elapsed)",
+        "pass",
+        ("test_a_model_is_not_asked_again_when_its_time_is_over",),
+    ),
+    Mutant(
+        "a2a:extension:budget",
+        "wire/dialects/a2a/extensions/own.py",
+        'budget=read_budget(given.get("budget")), ',
+        "",
+        ("test_a_budget_in_our_chain_only_lowers_what_may_be_spent",),
     ),
     Mutant(
         "agents-api:ceiling:deny-wins",
@@ -450,6 +502,13 @@ TRAVEL = (
         "max_d=receipt.max_depth,",
         "max_d=0,",
         tests=("test_the_receipt_counts_the_calls_below_and_how_deep_they_went",),
+    ),
+    Mutant(
+        "travel:receipt:tree",
+        "runtime/receipts/issue.py",
+        "below=travel.links_to(counted.receipts) if counted.receipts else None,",
+        "below=None,",
+        tests=("test_a_receipt_that_is_left_out_is_missed",),
     ),
 )
 

@@ -5,7 +5,100 @@ from tests.mutants.mutant import Mutant
 _STRICT = ("test_a_credential_that_is_not_right_in_every_part_is_refused",)
 _ASIDE = ("test_evidence_that_is_not_right_is_set_aside_and_shown_and_the_call_goes_on",)
 
+_PRESENTED = ("test_what_is_not_right_is_set_aside_and_shown_and_the_call_goes_on",)
+
+_ASSERTION = ("test_an_assertion_that_is_not_right_is_refused_in_its_word",)
+
 IDENTITY = (
+    Mutant(
+        "mentionable:identity:federation",
+        "runtime/identity/exchange.py",
+        'if claims["aud"] != resource_of(self._parts.url, agent):',
+        "if False:",
+        tests=("test_an_assertion_of_a_user_is_exchanged_for_a_token_of_the_agent",),
+    ),
+    Mutant(
+        "mentionable:identity:federation-request",
+        "runtime/identity/exchange.py",
+        "if subject.task is not None and asked.wants_messages:",
+        "if False:",
+        tests=("test_who_goes_on_with_a_task_does_nothing_else",),
+    ),
+    Mutant(
+        "mentionable:identity:federation-assertion",
+        "wire/identity/assertion.py",
+        "if audience not in (endpoint, [endpoint]):",
+        "if False:",
+        tests=_ASSERTION,
+    ),
+    Mutant(
+        "mentionable:identity:federation-assertion",
+        "runtime/identity/exchange.py",
+        "if not self._admits(subject, agent):",
+        "if False:",
+        tests=_ASSERTION,
+    ),
+    Mutant(
+        "mentionable:identity:federation-once",
+        "runtime/identity/exchange.py",
+        "if not is_unused:",
+        "if False:",
+    ),
+    Mutant(
+        "mentionable:identity:federation-tasks",
+        "gateway/own_tasks/asker.py",
+        "if asker.caller.task not in {None, task.id}:",
+        "if False:",
+        tests=("test_who_goes_on_with_a_task_does_nothing_else",),
+    ),
+    Mutant(
+        "mentionable:identity:federation-sent",
+        "runtime/peers/a2a/federation.py",
+        "if not self._leads(offer.server):",
+        "if False:",
+        tests=("test_a_card_leads_us_to_no_other_host",),
+    ),
+    Mutant(
+        "mentionable:identity:credentials",
+        "guards/caller/platform_credential.py",
+        "if stated.challenge != message:",
+        "if False:",
+        tests=_PRESENTED,
+    ),
+    Mutant(
+        "mentionable:identity:credentials",
+        "guards/caller/platform_credential.py",
+        "if not self._policy.admits(found):",
+        "if False:",
+        tests=_PRESENTED,
+    ),
+    Mutant(
+        "mentionable:identity:credentials-refresh",
+        "runtime/identity/dids.py",
+        "if again and (self._again.get(site) != found.tried or self._known.is_due(found)):",
+        "if again:",
+        tests=("test_a_key_that_is_not_there_has_the_document_fetched_anew_once",),
+    ),
+    Mutant(
+        "mentionable:identity:credentials-once",
+        "guards/single_use.py",
+        "if not is_unused:",
+        "if False:",
+        tests=("test_a_credential_is_good_once_and_not_burnt_by_a_forgery",),
+    ),
+    Mutant(
+        "mentionable:identity:credentials-kept",
+        "wire/dialects/a2a/extensions/identity.py",
+        "secrets=spellings(VERIFIABLE_CREDENTIALS),",
+        "secrets=(),",
+        tests=("test_it_is_neither_recorded_nor_told_again",),
+    ),
+    Mutant(
+        "mentionable:identity:credentials-made",
+        "runtime/agents/a2a_peer.py",
+        'made = attesting.platform_credential(call, audience, message["messageId"])',
+        'made = attesting.platform_credential(call, audience, "m")',
+    ),
     Mutant(
         "mentionable:credential:strict",
         "wire/identity/credential.py",
@@ -96,7 +189,7 @@ IDENTITY = (
     ),
     Mutant(
         "mentionable:evidence:once",
-        "guards/caller/evidence.py",
+        "guards/single_use.py",
         "if not is_unused:",
         "if False:",
         tests=("test_evidence_is_used_by_one_message_which_may_be_repeated",),

@@ -27,6 +27,9 @@ _QUICK = (
     "tests/guards/",
     "tests/test_telemetry.py",
     "tests/runtime/",
+    "tests/console/test_live.py::test_however",
+    "tests/console/runs/test_waterfall.py",
+    "tests/console/test_forms.py",
 )
 
 

@@ -6,7 +6,7 @@ from tests.mutants.dialects import AGENTS_API, AGENTS_API_BODY, ENGINE, SAMVAD, 
 from tests.mutants.dialogues import DIALOGUE
 from tests.mutants.identity import IDENTITY
 from tests.mutants.mentions import MENTIONABLE, POLICIES
-from tests.mutants.people import MEMORY, PEOPLE
+from tests.mutants.people import CONSOLE, MEMORY, PEOPLE
 
 TABLES = {
     "tangle": TANGLE,
@@ -23,5 +23,6 @@ TABLES = {
     "people": PEOPLE,
     "memory": MEMORY,
     "dialogue": DIALOGUE,
+    "console": CONSOLE,
 }
 MUTANTS = [mutant for table in TABLES.values() for mutant in table]

@@ -68,4 +68,68 @@ STRANGERS = (
     ),
 )
 
-ROWS = (*LOOP, *READERS, *STRANGERS)
+_TREE = "tests/interop/budgets/test_tree.py::"
+_SET = "tests/interop/budgets/test_standing.py::"
+_BOOK = "tests/stores/ledger/test_budgets_book.py::"
+_MACHINE = "tests/stores/ledger/test_budgets_machine.py::"
+_KILLED = "tests/interop/budgets/test_killed.py::"
+_OWN = "tests/interop/budgets/test_own.py::"
+
+BUDGETS = (
+    Row(
+        "security:budget:run",
+        "A run spends no more than its budget, however wide and deep it calls, over organisations, "
+        "and calls in flight count.",
+        "R57, 000 credits",
+        (
+            _TREE + "test_a_tree_makes_no_more_calls_than_its_budget_has",
+            _TREE + "test_a_tree_costs_no_more_than_its_budget_has",
+            _TREE + "test_a_share_bounds_one_call_and_what_is_left_of_it_comes_back",
+        ),
+    ),
+    Row(
+        "security:budget:crash",
+        "Children never have more than their parent; nothing is lost and nothing created, also "
+        "where a process dies while a budget is written.",
+        "R57",
+        (
+            _BOOK
+            + "test_children_never_have_more_than_their_parent_and_nothing_is_lost_or_created",
+            _BOOK + "test_a_share_that_is_closed_gives_back_what_is_released_later",
+            _MACHINE
+            + "test_in_any_order_children_never_have_more_than_their_parent_and_nothing_stays_held",
+            _KILLED + "test_a_kill_while_a_budget_is_written_leaves_it_whole",
+        ),
+    ),
+    Row(
+        "security:budget:refused",
+        "What has nothing left is refused before anything leaves, with what is used up and the "
+        "command that raises it; nothing is run or billed.",
+        "001 budget_exceeded",
+        (
+            _TREE + "test_an_agent_is_told_which_part_is_used_up_and_nothing_is_sent",
+            _SET + "test_a_token_makes_no_more_calls_than_its_budget_until_that_is_raised",
+            _SET + "test_a_call_from_the_command_line_brings_its_budget",
+            _SET + "test_a_run_that_goes_on_can_be_given_more",
+        ),
+    ),
+    Row(
+        "security:budget:narrows",
+        "What a caller sends can only narrow what others allow it, and what is no budget is "
+        "refused.",
+        "R53",
+        (
+            _SET + "test_what_a_caller_says_only_narrows_what_was_set",
+            _SET + "test_what_is_no_budget_is_refused",
+        ),
+    ),
+    Row(
+        "security:budget:own",
+        "What an agent pays from its own account is bounded in all and on one day, and the "
+        "operator is told once when most of it is used.",
+        "R32",
+        (_OWN + "test_an_agent_pays_no_more_than_its_limit_and_the_operator_is_told_once",),
+    ),
+)
+
+ROWS = (*LOOP, *READERS, *STRANGERS, *BUDGETS)

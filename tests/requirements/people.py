@@ -31,7 +31,139 @@ _KILLED = "tests/gateway/people/test_sessions_killed.py::"
 _PAID = "tests/gateway/people/test_ledger.py::"
 _POSTED = "tests/stores/ledger/test_payments.py::"
 
+_VOUCHERS = "tests/interop/payers/test_vouchers.py::"
+_DOORS = "tests/interop/payers/test_doors.py::"
+_BACKEND = "tests/interop/payers/test_backend.py::"
+_TWO_GATEWAYS = "tests/interop/payers/test_replicas.py::"
+_CUT_OFF = "tests/interop/payers/test_killed.py::"
+_PAYER = "tests/guards/test_payments.py::"
+_NOTES = "tests/guards/caller/test_voucher.py::"
+_NOTE = "tests/core/test_voucher.py::"
+_AT_THE_GATE = "tests/guards/admission/test_gate_payments.py::"
+
 ROWS = (
+    Row(
+        "security:r29:voucher",
+        "A voucher of a known issuer pays for one call, and what is called for it, in the place of "
+        "who shows it; its account is billed.",
+        "R29",
+        (
+            _PAYER + "test_a_payment_pays_in_the_place_of_the_caller_up_to_what_it_covers",
+            _VOUCHERS + "test_a_voucher_pays_in_the_place_of_its_holder",
+            _VOUCHERS + "test_all_that_is_called_for_a_call_is_paid_by_its_voucher_and_no_more",
+            _VOUCHERS + "test_a_task_is_paid_by_the_voucher_that_it_was_handed_over_with",
+            _VOUCHERS + "test_a_stranger_with_a_voucher_is_answered_where_it_had_to_pay",
+            _VOUCHERS + "test_the_command_line_pays_with_a_voucher",
+            _DOORS + "test_a_voucher_pays_once_at_every_door",
+        ),
+    ),
+    Row(
+        "security:r29:once",
+        "It is used once, at all gateways of a store together, also where several show it at once "
+        "or one is killed; the call that has used it may be repeated, and is not billed again.",
+        "R29, issue 20 must show 3",
+        (
+            _AT_THE_GATE + "test_a_payment_is_used_up_by_the_claim_of_the_turn",
+            _VOUCHERS + "test_a_voucher_is_used_once_and_its_call_may_be_repeated",
+            _VOUCHERS + "test_of_many_that_show_a_voucher_at_once_one_is_answered",
+            _TWO_GATEWAYS + "test_a_voucher_shown_at_two_gateways_is_taken_by_one",
+            _TWO_GATEWAYS + "test_the_call_that_has_used_it_is_repeated_at_the_other",
+            _CUT_OFF + "test_a_call_that_was_cut_off_pays_once_with_its_voucher",
+        ),
+    ),
+    Row(
+        "security:r29:holds",
+        "One that is forged, expired, revoked, too small, for another gateway, in another "
+        "currency, or made out to somebody else is refused with 402 and what helps; nothing is "
+        "run, and nobody pays in its place.",
+        "R29, issue 20 must show 3",
+        (
+            _NOTE + "test_it_holds_from_when_it_was_issued_until_it_expires",
+            _NOTE + "test_it_is_for_one_gateway_in_its_currency_and_not_for_ever",
+            _NOTE + "test_one_that_is_made_out_to_somebody_is_good_for_nobody_else",
+            _NOTES + "test_a_signature_of_another_key_is_none",
+            _NOTES + "test_with_its_key_or_by_its_issuer_a_voucher_ends",
+            _NOTES + "test_what_is_not_for_us_leads_nowhere",
+            _PAYER + "test_what_cannot_pay_is_refused_and_nobody_pays_in_its_place",
+            _VOUCHERS + "test_what_is_wrong_with_a_voucher_is_told_and_nobody_pays",
+            _VOUCHERS + "test_a_voucher_that_was_changed_is_refused",
+            _VOUCHERS + "test_what_is_too_small_says_what_is_needed",
+            _VOUCHERS + "test_one_that_is_made_out_to_somebody_is_taken_of_nobody_else",
+            _VOUCHERS + "test_a_voucher_that_was_revoked_is_refused",
+            _VOUCHERS
+            + "test_while_it_cannot_be_learned_whether_it_was_revoked_no_voucher_is_taken",
+            _VOUCHERS + "test_a_voucher_of_our_own_is_good_at_our_own_gateway_until_it_is_revoked",
+        ),
+    ),
+    Row(
+        "security:r29:bounds",
+        "An issuer owes no more than the operator lets it owe, nor than its voucher covers: what "
+        "is above is owed by who called, and further payments are agreed to by nobody here.",
+        "R29, R45, R57",
+        (
+            _NOTES + "test_a_voucher_of_a_peer_is_worth_its_amount_within_its_credit",
+            _PAYER + "test_what_is_above_it_is_owed_by_whoever_authenticated",
+            _VOUCHERS + "test_an_issuer_owes_no_more_than_its_credit_whatever_it_has_promised",
+            _VOUCHERS + "test_what_costs_more_than_a_voucher_covers_is_owed_by_who_called",
+            _VOUCHERS + "test_who_shows_a_voucher_agrees_to_no_further_payment_of_its_issuer",
+            _VOUCHERS + "test_who_may_not_spend_spends_no_voucher",
+        ),
+    ),
+    Row(
+        "security:r29:issued",
+        "What we promise is kept before anybody is given it, and is listed, shown and revoked; "
+        "looking at a voucher does not use it up.",
+        "R29",
+        (
+            _CUT_OFF + "test_nobody_is_given_a_voucher_that_is_not_kept",
+            _CUT_OFF + "test_a_voucher_whose_revocation_was_cut_off_is_revoked_or_is_not",
+            _VOUCHERS + "test_a_voucher_that_was_revoked_is_refused",
+            _VOUCHERS
+            + "test_inspecting_a_voucher_says_whether_it_would_be_taken_and_does_not_use_it",
+        ),
+    ),
+    Row(
+        "security:r29:verifiers",
+        "For each prefix a verifier says account and limit, or the call is refused; it is given "
+        "payments of x402 as they came, fails closed, and what it says is told to nobody.",
+        "R29",
+        (
+            _PAYER + "test_the_longest_beginning_says_who_verifies_a_payment",
+            _DOORS + "test_x402_over_http_goes_to_its_verifier",
+            _DOORS + "test_x402_of_another_scheme_goes_to_its_verifier_as_it_came",
+            _DOORS + "test_x402_over_a2a_brings_a_voucher_in_our_own_scheme",
+            _DOORS + "test_a_verifier_fails_closed_and_tells_nothing",
+            _DOORS + "test_an_account_without_an_id_pays_up_to_its_limit_in_all",
+        ),
+    ),
+    Row(
+        "security:r29:lanes",
+        "A forwarded payment is taken of listed callers alone, two payers are refused, and a "
+        "payment beside a signature counts only if it is signed. It stands in no log or record.",
+        "R29, R5, R9",
+        (
+            _PAYER + "test_a_forwarded_payment_is_verified_where_its_caller_is_listed",
+            _VOUCHERS + "test_a_forwarded_voucher_is_taken_of_listed_callers_alone",
+            _VOUCHERS + "test_two_payers_are_refused",
+            _VOUCHERS + "test_a_voucher_stands_in_no_log_no_record_and_no_error",
+            _DOORS + "test_a_payment_beside_a_signature_must_be_signed",
+            _DOORS + "test_a_payment_that_is_in_no_form_is_refused_by_its_header",
+        ),
+    ),
+    Row(
+        "security:r30:backend",
+        "An agent that is asked with the payer's credential is sent it as its authorization, and "
+        "without one 402 and nothing is sent; that must be allowed for the agent.",
+        "R30",
+        (
+            _AT_THE_GATE
+            + "test_an_agent_that_is_asked_with_the_payers_credential_is_never_asked_without",
+            _BACKEND + "test_the_credential_that_was_forwarded_is_the_authorization_of_the_backend",
+            _BACKEND + "test_at_the_origin_a_forwardable_token_is_and_no_other",
+            _BACKEND + "test_a_voucher_is_no_credential_for_a_backend",
+            _BACKEND + "test_a_configuration_that_would_send_it_unlisted_is_refused",
+        ),
+    ),
     Row(
         "security:a41:payer",
         "Who pays is told its own postings and a line of each run they are of, whoever called; "

@@ -2,6 +2,7 @@
 
 from tests.requirements.rows import Row
 
+_BEHIND = "tests/edge/behind/test_proxies_differential.py::"
 _RAW = "tests/edge/heads/test_raw_requests.py::"
 _LAWFUL = "tests/edge/heads/test_lawful_requests.py::"
 _ORDER = "tests/edge/test_order.py::"
@@ -27,6 +28,9 @@ _JSON = "tests/wire/grammar/test_json.py::"
 _HEADERS = "tests/wire/grammar/test_headers.py::"
 _SSE = "tests/wire/grammar/test_sse.py::"
 _STREAM = "tests/wire/dialects/openai/test_stream.py::"
+_TRACE = "tests/interop/traces/test_one_trace.py::"
+_EXPORTER = "tests/runtime/traces/test_exporter.py::"
+_ENDS = "tests/runtime/traces/test_ends.py::"
 _TELEMETRY = "tests/test_telemetry.py::"
 _LEAVING = "tests/runtime/egress/test_client_requests.py::"
 _ADMISSION = "tests/guards/admission/test_gate.py::"
@@ -74,7 +78,11 @@ _A48 = (
         "security:a49:differential",
         "Behind a proxy the application sees as many requests as the proxy forwarded.",
         "security.md A49",
-        due="a differential test behind real proxies",
+        (
+            _BEHIND + "test_the_application_sees_what_the_proxy_forwarded_and_nothing_else",
+            _BEHIND + "test_what_a_proxy_reads_as_one_request_is_no_more_than_one_here",
+            _BEHIND + "test_the_proxies_and_our_reader_took_some_and_refused_most",
+        ),
     ),
 )
 
@@ -242,6 +250,31 @@ _A60 = (
     ),
 )
 
+_SPANS = (
+    Row(
+        "security:a60:spans",
+        "A span that leaves for a collector tells neither what was asked nor what was answered, "
+        "and no credential.",
+        "security.md A60",
+        (_TRACE + "test_neither_what_is_asked_nor_a_secret_leaves",),
+    ),
+    Row(
+        "security:a60:collector",
+        "Spans that wait for a collector are bounded: more are dropped, and counted.",
+        "security.md A60, D9",
+        (
+            _EXPORTER + "test_what_waits_is_bounded_and_the_rest_is_counted",
+            _TRACE + "test_metrics_count_cost_and_calls_by_agent_and_by_peer",
+        ),
+    ),
+    Row(
+        "security:a60:labels",
+        "The labels of metrics have a bounded number of values, whoever calls or is called.",
+        "security.md A60, D9",
+        (_ENDS + "test_there_are_so_many_peers_and_one_for_all_others",),
+    ),
+)
+
 _A61 = (
     Row(
         "security:a61:stall",
@@ -297,6 +330,8 @@ _A66 = (
     ),
 )
 
+_TIMING = "tests/security/timing/test_same_work.py::"
+_OWNERS = "tests/guards/caller/test_owner.py::"
 _A67 = (
     Row(
         "security:a67:enumeration",
@@ -322,9 +357,13 @@ _A67 = (
     ),
     Row(
         "security:a67:timing",
-        "Nor does the time of the answer tell the two apart.",
+        "Nor does the time of the answer tell the two apart: of what is another's nothing is read, "
+        "and a signature is judged in any case. `make timing` measures it.",
         "security.md A67",
-        due="measuring answers by time (G17)",
+        (
+            _TIMING + "test_who_asks_for_what_is_anothers_costs_what_nobodys_costs",
+            _OWNERS + "test_a_signature_is_judged_whether_there_is_a_sender_or_not",
+        ),
     ),
 )
 
@@ -403,5 +442,5 @@ _A70 = (
 
 ROWS = (
     *(*_A36, *_A48, *_A50, *_A51, *_A52, *_A53, *_A54, *_A55, *_A58, *_A59, *_A60, *_A61, *_A62),
-    *(*_A65, *_A66, *_A67, *_A68, *_A69, *_A70),
+    *(*_SPANS, *_A65, *_A66, *_A67, *_A68, *_A69, *_A70),
 )

@@ -330,6 +330,7 @@ _A39 = (
     ),
 )
 
+_TIMING = "tests/security/timing/test_same_work.py::"
 _A41 = (
     Row(
         "security:a41:reuse",
@@ -375,9 +376,10 @@ _A41 = (
     ),
     Row(
         "security:a41:timing",
-        "Whether a turn is another's or nobody's makes no difference in time.",
+        "Whether a turn is another's or nobody's makes no difference in time: the same functions "
+        "are called as often. `make timing` measures it.",
         "security.md A41",
-        due="measuring answers by time (G17)",
+        (_TIMING + "test_a_call_under_ids_that_another_has_used_costs_what_any_call_costs",),
     ),
 )
 
@@ -409,6 +411,7 @@ _A43 = (
     ),
 )
 
+_DOCUMENTS = "tests/travel/test_documents.py::"
 _A44 = (
     Row(
         "security:a44:attach",
@@ -426,7 +429,13 @@ _A44 = (
         "security:a44:deadline",
         "A copy whose caller has less time than the turn will take is told to come again.",
         "security.md A44",
-        due="deadlines that callers send",
+        (
+            _REPEATS + "test_a_copy_that_has_less_time_than_the_turn_is_told_to_come_again",
+            _REPEATS + "test_a_stream_of_a_copy_ends_when_its_caller_has_no_more_time",
+            _REPEATS + "test_who_begins_a_turn_is_answered_within_the_time_that_it_gives",
+            _REPEATS + "test_a_deadline_that_is_none_is_refused_and_nothing_runs",
+            _DOCUMENTS + "test_a_copy_is_told_to_come_again_when_its_deadline_comes_first",
+        ),
     ),
 )
 

@@ -38,6 +38,7 @@ from tests.requirements.designs.bodies import agents_api as agents_api_body
 from tests.requirements.designs.identity import mentionable as identity
 from tests.requirements.designs.mentions import addresses as mentioned_addresses
 from tests.requirements.markers import grown, left_out, odd_tests
+from tests.requirements.pages import console
 from tests.requirements.rows import Row
 
 TABLES = {
@@ -55,6 +56,7 @@ TABLES = {
     "dialogue": dialogue.ROWS,
     "security": security.ROWS,
     "faults": faults.ROWS,
+    "console": console.ROWS,
 }
 ROWS = [row for rows in TABLES.values() for row in rows]
 
@@ -182,6 +184,20 @@ def test_every_way_of_leaving_a_test_out_is_seen() -> None:
     assert found == {"test_seldom", "test_marked", "test_fixture", "test_calls", "test_param"}
     whole = ast.parse(f"{SKIPPING}\npytestmark = [SELDOM]")
     assert "test_plain" in odd_tests(whole, grown(whole, set()))
+
+
+# What the tests of the reference systems of agents-api assert, by the numbers that we gave them.
+FACTS = (
+    *("W01", "W02", "W04", "W05", "W07", "W08", "W10", "W11", "W13", "W14", "W16", "W17", "W19"),
+    *("W20", "W22", "W23", "W25", "W26", "W28", "W29", "W31", "W32", "W34", "W35", "W37", "W38"),
+    *("W40", "W41", "W43", "W44", "W46", "W47", "W49", "W50", "W52", "W53", "W55", "W56"),
+)
+
+
+def test_every_fact_of_agents_api_is_reproduced_or_departed_from_by_a_row() -> None:
+    cited = re.findall(r"\bW[0-9]{2}\b", " ".join(row.source for row in ROWS))
+    assert sorted(set(FACTS) - set(cited)) == []
+    assert sorted(set(cited) - set(FACTS)) == []
 
 
 def test_a_divergence_names_its_ruling_and_its_reason() -> None:

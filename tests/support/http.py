@@ -2,7 +2,7 @@
 
 import http.client
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -66,7 +66,7 @@ def request(method: str, url: str, headers: HeaderList = (), body: bytes | None 
 
 def stream(
     method: str, url: str, headers: HeaderList = (), body: bytes | None = None
-) -> Iterator[bytes]:
+) -> Generator[bytes, None, None]:
     """Send one request and give its body line by line as it arrives; close to disconnect."""
     connection = _open(method, url, headers, body)
     try:

@@ -32,6 +32,7 @@ def gateways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with middlebox(b.port) as box:
         acquaint(a, b, url=box.url)
         acquaint(a, c, url=c.url, link=SIGNED_DIALECT)
+        acquaint(b, c)
         for known in (b, c):
             peer.known_to(known)
         stranger.known_to(b, credit=None)

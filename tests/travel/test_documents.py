@@ -2,11 +2,13 @@
 
 import sqlite3
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
 import pytest
 
+from carnet.testing.wait import until
 from carnet.wire import travel
 from tests.support.http import Reply, request
 from tests.support.organisation import Organisation
@@ -46,13 +48,13 @@ REFUSED: dict[str, tuple[dict[str, Any], tuple[int, str]]] = {
     "its time is over": ({"dl": 1_000}, (504, "provider_timeout")),
     "its budget is too small": (
         {"bud": {"money": "0.0001", "currency": "credits"}},
-        (402, "spending_limit_reached"),
+        (402, "budget_exceeded"),
     ),
     "its budget is in another currency": (
         {"bud": {"money": "5", "currency": "pearls"}},
-        (402, "spending_limit_reached"),
+        (402, "budget_exceeded"),
     ),
-    "no calls are left": ({"bud": {"calls": 0}}, (429, "run_calls_exceeded")),
+    "no calls are left": ({"bud": {"calls": 0}}, (402, "budget_exceeded")),
     "another body": ({"dig": "sha-256=:" + "A" * 43 + "=:"}, (401, "digest_mismatch")),
     "it holds for an hour": ({"exp": int(now()) + 3600}, (400, "travel_document_invalid")),
     "signed too long ago": ({"created": -61.5}, (401, "timestamp_out_of_window")),
@@ -72,7 +74,7 @@ def test_a_document_that_contradicts_or_exceeds_is_refused(scene: Scene, what: s
 def test_a_refusal_burns_no_nonce(scene: Scene) -> None:
     request = scene.peer.signed(scene.b, "priced", bud={"money": "0.1", "currency": "credits"})
     for _ in range(2):
-        assert verdict(send(scene.b, request)) == (402, "spending_limit_reached")
+        assert verdict(send(scene.b, request)) == (402, "budget_exceeded")
 
 
 def test_an_agent_with_reentry_is_called_again(scene: Scene) -> None:
@@ -102,6 +104,19 @@ def test_a_deadline_is_kept_by_whoever_receives_it(scene: Scene) -> None:
     assert time.monotonic() - before < 45  # of the minute that the agent wanted
 
 
+def test_a_copy_is_told_to_come_again_when_its_deadline_comes_first(scene: Scene) -> None:
+    """A44: a document tells it; a preference beside one is not looked at."""
+    prefer = {"prefer": "wait=0"}
+    named = {"run": "run-hasty", "turn": "run-hasty.t0.slow"}
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(scene.peer.call, scene.b, "slow", "30", headers=prefer, **named)
+        until(lambda: named["turn"] in executions(scene.b.folder, "slow"))
+        copy = scene.peer.call(scene.b, "slow", "30", dl=int(now() * 1000) + 1000, **named)
+        assert verdict(copy) == (409, "in_progress")
+        assert "carnet-receipt" not in copy.headers
+        assert first.result().status == 200
+
+
 def test_a_deadline_goes_on_with_the_calls_below(scene: Scene) -> None:
     assert scene.a.chat("@echo@b.example hi", "hasty").text == "hi"
     latest = int(now() * 1000) + 30_000  # the time that agent has for all it does
@@ -120,7 +135,7 @@ def test_a_budget_is_for_the_call_and_all_below_it(scene: Scene) -> None:
     assert (fits.status, spent(scene.b, "run-fits")) == (200, ["0", "0.0002"])
     small = {"money": "0.0001", "currency": "credits"}
     exceeds = scene.peer.call(scene.b, "relay", text, run="run-exceeds", bud=small)
-    assert verdict(exceeds) == (402, "spending_limit_reached")
+    assert verdict(exceeds) == (402, "budget_exceeded")
     assert spent(scene.b, "run-exceeds") == []
 
 

@@ -1,10 +1,11 @@
 """Two Carnets without a token: signed calls, documents, receipts and one run."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.federation import introduce
+from tests.support.federation import introduce, organisation
 from tests.support.organisation import Organisation
 from tests.support.served import executions
 from tests.travel.conftest import Scene
@@ -52,10 +53,16 @@ def test_a_stream_brings_its_receipt_before_its_last_frame(scene: Scene) -> None
     assert outbound["receipt"]
 
 
-def test_who_comes_with_a_token_gets_neither_document_nor_receipt(scene: Scene) -> None:
-    c, b, box = scene.c, scene.b, scene.box
-    introduce(c, b, url=box.url)
-    assert c.chat("hi", "@echo@b.example").text == "hi"
+def test_who_comes_with_a_token_gets_neither_document_nor_receipt(
+    scene: Scene, tmp_path: Path
+) -> None:
+    b, box, d = scene.b, scene.box, organisation(tmp_path, "d.example")
+    introduce(d, b, url=box.url)
+    d.start()
+    try:
+        assert d.chat("hi", "@echo@b.example").text == "hi"
+    finally:
+        d.close()
     assert "authorization" in box.asked[-1].headers
     assert not {"carnet", "signature"} & box.asked[-1].headers.keys()
     assert "carnet-receipt" not in box.answered[-1].headers

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from carnet.assembly.endpoints import Backend
-from carnet.config import Settings
+from carnet.config import Settings, resolve_secret
 from carnet.gateway.conversations.answers import Answers
 from carnet.guards.limits import Concurrency
 from carnet.ports.calls.agent import Router
@@ -18,6 +18,8 @@ from carnet.runtime.peers.keyring import Ring
 from carnet.runtime.peers.signing import Signing
 from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.tasks.worker import TaskWorker
+from carnet.runtime.traces.ends import Ends
+from carnet.runtime.traces.exporter import SpanExporter
 from carnet.runtime.triggers.ends import TokensAtEnd
 from carnet.runtime.triggers.notices import TriggerNotices
 from carnet.runtime.triggers.scheduler import Scheduler
@@ -55,6 +57,21 @@ def build_dispatcher(
     )
     dispatcher.callbacks = store.tasks.callbacks
     return dispatcher
+
+
+def build_ends(settings: Settings, journal: TurnRunner, http: HttpClient) -> Ends:
+    """What counts turns that have ended, and tells a collector of them; it has not started."""
+    telemetry, domain = settings.telemetry, settings.gateway.domain
+    given, exporter = telemetry.authorization, None
+    if telemetry.otlp is not None:
+        key = "telemetry.authorization"
+        secret = None if given is None else resolve_secret(given, settings.base, key=key)
+        exporter = SpanExporter(
+            http, telemetry.otlp, domain=domain, most=telemetry.queue, authorization=secret
+        )
+    ends = Ends(domain=domain, exporter=exporter)
+    journal.ended = ends.ended
+    return ends
 
 
 def build_scheduler(
@@ -109,6 +126,7 @@ class Lasting(Struct, frozen=True, kw_only=True, eq=False):
     streams: OpenStreams
     answers: Answers
     scheduler: Scheduler
+    ends: Ends
 
 
 def build_lasting(
@@ -127,6 +145,7 @@ def build_lasting(
     ring = Ring(pinned=store.pinned, peers=store.peers, http=http, clock=clock, own=own)
     journal = build_journal(settings, store, clock, ids, dialects)
     notices = TriggerNotices(store.people, lambda: journal.notify)
+    store.on_budget = notices.budget
     return Lasting(
         http=http,
         ring=ring,
@@ -136,6 +155,7 @@ def build_lasting(
         streams=OpenStreams(ids.token()[:12]),
         answers=Answers(store.conversations, store.turns, store.watch, clock, notices.answered),
         scheduler=build_scheduler(settings, store, clock, notices),
+        ends=build_ends(settings, journal, http),
     )
 
 

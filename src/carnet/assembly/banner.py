@@ -35,15 +35,28 @@ def local_address(settings: Settings) -> str:
     return local_url(at.host, at.port)
 
 
+def shown_address(settings: Settings) -> str:
+    """Where people reach it: as its operator says, else where it listens."""
+    if settings.origins["gateway.public_url"] != "default":
+        return settings.gateway.public_url
+    return local_address(settings)
+
+
 def banner(
-    settings: Settings, served: Sequence[Target] = (), spell: Callable[[str], str] = str
+    settings: Settings,
+    served: Sequence[Target] = (),
+    spell: Callable[[str], str] = str,
+    sign_in: str = "",
 ) -> str:
-    """What a person sees; `served` are the agents, as far as they are known."""
+    """What a person sees; `served` are the agents, as far as they are known.
+
+    `sign_in` says how somebody signs in to the console.
+    """
     gateway = settings.gateway
-    is_given = settings.origins["gateway.public_url"] != "default"
-    url = gateway.public_url if is_given else local_address(settings)
+    url = shown_address(settings)
     agents = ", ".join(settings.agents) or "none yet: add an [agents.NAME] section"
     hidden = HIDDEN.format(url=url) if settings.needs_public_url else ""
+    how = f"           {spell(sign_in)}\n" if sign_in else ""
     name = settings.default_agent or next(iter(settings.agents), "AGENT")
     skills = next((target.skills for target in served if target.name == name), ())
     if skills and CHAT.id not in [skill.id for skill in skills]:
@@ -54,6 +67,7 @@ def banner(
         f"\nCarnet serves {gateway.domain} at {url}\n"
         f"  agents   {agents}\n"
         f"  config   {settings.source}\n{hidden}"
+        f"  console  {url.rstrip('/')}/console/\n{how}"
         f"\nTry it:\n{line}"
     )
 

@@ -1,13 +1,15 @@
 """From settings, a store and the backend to the endpoints that agents are called by."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
 
 from carnet.assembly.agents.agents import Agents
 from carnet.assembly.agents.turn_triggers import TriggersOfCalls
-from carnet.assembly.trust.identity import build_bearers, with_bearers
+from carnet.assembly.trust.certificates import knowing_certificates
+from carnet.assembly.trust.identity import build_bearers, federated_extension, with_bearers
 from carnet.config import Limits, Settings
 from carnet.core.call import Call, Target
 from carnet.core.people.address import Identities
@@ -44,9 +46,10 @@ from carnet.guards.limits import Concurrency
 from carnet.http.exchange import Access, RouteTable, Row, offered
 from carnet.http.refusal import Refusing
 from carnet.ports.calls.agent import Journal
+from carnet.ports.calls.steps import Steps
 from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.agents.http_engine import OpenStreams
-from carnet.runtime.agents.relay import with_relays
+from carnet.runtime.agents.relay import RelayParts, with_relays
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.peers.a2a.abandoned import WaitingTasks
 from carnet.runtime.peers.cancellation import PeerLine, RunCancellation
@@ -56,6 +59,7 @@ from carnet.runtime.receipts.issue import Issuing, Receipted
 from carnet.runtime.receipts.task_receipts import TaskReceipts
 from carnet.runtime.tasks.progress import ProgressWriter
 from carnet.runtime.tasks.worker import TaskWorker
+from carnet.runtime.traces.ends import Ends
 from carnet.runtime.triggers.scheduler import Scheduler
 from carnet.runtime.turns.runner import TurnRunner
 from carnet.runtime.visit.dispatch import Dispatching
@@ -72,7 +76,6 @@ from carnet.wire.dialects.dialect import Dialect, GatewayFacts
 from carnet.wire.stamps.stamp import Stamps
 
 SUBSCRIBED_SECONDS: Final = 24 * 3600.0  # that a task is read on at most which asks for something
-ORCHESTRATOR: Final = "orchestrator"  # the kind of agents that ask several at once
 LOOPS_SPEAK: Final = "openai"  # the dialect in which loops elsewhere call other agents
 
 
@@ -94,6 +97,7 @@ class Backend(Struct, frozen=True, kw_only=True, eq=False):
     progress_writer: ProgressWriter
     streams: OpenStreams
     answers: Answers  # in the conversations of people
+    ends: Ends  # of turns, which are counted
 
 
 def build_concurrency(limits: Limits, former: Backend | None) -> Concurrency:
@@ -161,8 +165,7 @@ class _Building:
         self._store = store
         self._backend = backend
         self._clock = clock
-        self._metrics = metrics
-        self._stamps = stamps
+        self._metrics, self._stamps = metrics, stamps
         self._gateway = GatewayFacts(
             domain=settings.gateway.domain,
             currency=settings.ledger.currency,
@@ -180,8 +183,7 @@ class _Building:
         bearers = TurnBearers(store.keys, clock, store.look_again, domain=domain)
         self._turns = TurnCalls(bearers, backend.streams, clock)
         self.published = _published(settings, store, backend, clock, stamps)
-        hours = settings.retention.task_hours
-        readers = backend.concurrency.readers
+        hours, readers = settings.retention.task_hours, backend.concurrency.readers
         records = TaskRecords(store.tasks, store.turns, clock, readers, kept_hours=hours)
         self._tasks = TaskAccess(records, Owners(backend.ring), self.published, clock)
 
@@ -214,7 +216,7 @@ class _Building:
             max_bytes=settings.limits.chat_body_bytes,
         )
         claims = ThreadClaims(kept, backend.router, policy, clock=clock, ids=ids)
-        relay = build_relay(backend, self._stamps) if policy.relays else None
+        relay = build_relay(backend, self._stamps, store.steps) if policy.relays else None
         messages = MessageEndpoint(
             answering, kept, claims, answers, backend.journal, policy, store.memory, relay
         )
@@ -314,6 +316,7 @@ def build_cards(
         is_legacy=settings.gateway.legacy_cards,
         extensions=tuple([DeclaredExtension(**each) for each in declared()]),
         origins=_origin,
+        own_extensions=partial(federated_extension, settings),
     )
 
 
@@ -323,16 +326,14 @@ def _origin(target: Target) -> OriginCard | None:
     return None if found is None else OriginCard(url=found[0], body=found[1])
 
 
-def build_relay(backend: Backend, stamps: Stamps) -> Callable[[Call], Call]:
-    """What has the mentions in an answer relayed; an orchestrator names those whom it has asked."""
-    dispatch, router = Dispatching(), backend.router
+def build_relay(backend: Backend, stamps: Stamps, steps: Steps) -> Callable[[Call], Call]:
+    """What has the mentions in an answer relayed; `steps` keep what was said while one waits."""
+    dispatch = Dispatching()
     dispatch.connect(backend.gate, backend.journal)
-    calls = CallsOut(dispatch=dispatch, last_depth=stamps.limits.default)
-
-    def relayed(call: Call) -> Call:
-        return call if call.target.kind == ORCHESTRATOR else with_relays(call, router, calls)
-
-    return relayed
+    limits = stamps.limits
+    calls = CallsOut(dispatch=dispatch, last_depth=limits.default)
+    parts = RelayParts(router=backend.router, calls=calls, limits=limits, steps=steps)
+    return partial(with_relays, parts=parts)
 
 
 def front_policy(settings: Settings) -> FrontPolicy:
@@ -386,10 +387,9 @@ def build_app(
     failures: Failures | None,
 ) -> App:
     """The application; failures that are counted already go on to be."""
-    cookie = session_cookie(settings.gateway.public_url)
-    signed_in = SignedIn(store.sessions, cookie, access.clock)
+    signed_in = SignedIn(store.sessions, session_cookie(settings.gateway.public_url), access.clock)
     return App(
-        router=router,
+        router=knowing_certificates(settings, store, router),
         refusing=refusing,
         access=access,
         failures=failures or Failures(settings.limits.auth_failures),

@@ -1,8 +1,8 @@
 """From settings and an open store to a gateway that can answer."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from msgspec import Struct, structs
 
@@ -13,7 +13,14 @@ from carnet.assembly.agents.models import LazyModels
 from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
 from carnet.assembly.agents.turn_triggers import TriggersOfCalls
 from carnet.assembly.background import build_dispatcher, build_lasting, build_worker
-from carnet.assembly.endpoints import Backend, build_app, build_concurrency, build_endpoints
+from carnet.assembly.console.console import build_console
+from carnet.assembly.endpoints import (
+    Backend,
+    build_app,
+    build_concurrency,
+    build_endpoints,
+    build_relay,
+)
 from carnet.assembly.pages import (
     build_metrics,
     build_operations,
@@ -26,7 +33,9 @@ from carnet.assembly.stamps import known_stamps
 from carnet.assembly.store import bound
 from carnet.assembly.triggers.triggers import build_starter
 from carnet.assembly.trust.identity import build_access, build_identity
+from carnet.assembly.trust.payers import build_payers
 from carnet.config import Settings
+from carnet.core.call import Call
 from carnet.core.people.address import Identities
 from carnet.core.people.caller_host import CallerHost
 from carnet.core.people.identity import Secret
@@ -40,7 +49,9 @@ from carnet.gateway.published import Published
 from carnet.gateway.runs import Runs
 from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts, Signed
+from carnet.guards.caller.failures import Failures
 from carnet.guards.limits import Concurrency
+from carnet.guards.payments import Payers
 from carnet.guards.target.injection import Injection
 from carnet.http.exchange import RouteTable, offered
 from carnet.http.refusal import Refusing
@@ -94,6 +105,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
     store: Store
     metrics: Metrics
     starter: Starter  # of conversations
+    relay: Callable[[Call], Call] | None  # what has mentions in answers relayed
 
     @property
     def journal(self) -> TurnRunner:
@@ -102,11 +114,13 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
 
     def start(self) -> None:
         """Begin with what waits in the store: tasks to run and webhooks to deliver."""
+        self.backend.worker.relay = self.relay
         self.backend.worker.start()
         self.backend.scheduler.take(self.starter, most=self.settings.limits.firings_per_person)
         self.backend.scheduler.start()
         self.dispatcher.start()
         self.backend.answers.start()
+        self.backend.ends.start()
 
     def take_over(
         self,
@@ -124,6 +138,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
         self.store.revocations.listen(self.runs.stop_ended)
         most, each = limits.tasks, limits.tasks_per_agent
         self.backend.worker.take(self.backend.router, most=most, per_agent=each)
+        self.backend.worker.relay = self.relay
         self.dispatcher.notify = self.journal.notify = settings.inbox.notify
         self.app.failures.limit = limits.auth_failures
         self.backend.scheduler.take(self.starter, most=limits.firings_per_person)
@@ -168,6 +183,7 @@ class RunningGateway(Struct, frozen=True, kw_only=True, eq=False):
         await self.backend.ended.close()
         await self.backend.ring.close()
         await self.backend.agents.close()
+        await self.backend.ends.close()
         await self.backend.http.close()
         await self.store.close()
 
@@ -200,7 +216,8 @@ def build_backend(
     concurrency = build_concurrency(settings.limits, former)
     by_proof = _signed(settings, store, ring, identities, schemas, http, lasting.ended)
     by_proof = build_identity(settings, store, http, ring, clock, identities).added(by_proof)
-    gate = _gate(settings, store, clock, ids, router, concurrency, stamps, by_proof, policy)
+    payers = build_payers(settings, store, ring, lasting.ended)
+    gate = _gate(settings, store, clock, ids, router, concurrency, stamps, by_proof, policy, payers)
     gate.on_return = journal.came_back
     dispatching.connect(gate, journal)
     return Backend(
@@ -227,6 +244,7 @@ def _gate(
     stamps: Stamps,
     by_proof: Signed,
     policy: OperatorPolicy | None,
+    payers: Payers | None,
 ) -> Gate:
     return Gate(
         GateParts(
@@ -237,9 +255,11 @@ def _gate(
             ids=ids,
             domain=settings.gateway.domain,
             depths=stamps.limits,
+            budgets=store.budgets,
             has_ended=store.revocations.has_ended,
             callers=store.callers,
             policy=policy,
+            payers=payers,
         ),
         turns=store.turns,
         concurrency=concurrency,
@@ -316,7 +336,7 @@ def build(
     kinds: Mapping[str, Kind] = KINDS,
     former: RunningGateway | None = None,
 ) -> RunningGateway:
-    """Put the parts together; `stamps`, `dialects` and `kinds` of agents are those known.
+    """Put the parts together, of those `stamps`, `dialects` and `kinds` of agents that are known.
 
     Of a `former` one nothing is changed before it takes over: it is built beside the event loop.
     """
@@ -329,35 +349,44 @@ def build(
         settings, store, backend, clock, ids, metrics, dialects=dialects, stamps=known
     )
     access = build_access(settings, store, clock)
-    operations = build_operations(store, backend, access, metrics)
+    operations = build_operations(settings, store, backend, access, metrics)
     runs, run_rows = build_runs(settings, store, backend, known, clock, access)
     rows = [*endpoints.rows, *run_rows, *offered(OPERATIONS, operations)]
     rows += build_pages(settings, store, backend, endpoints.published, access, ids, dialects, known)
-    router = RouteTable(rows, access)
+    console = build_console(settings, store, backend, clock)
+    router = console.connect(RouteTable([*rows, *console.rows], access))
     operations.describe(description(settings, router, dialects), documents())
-    refusing, failures = Refusing(dialects), None if former is None else former.app.failures
+    refusing = Refusing(dialects, console.refusals)
     gateway = RunningGateway(
         settings=settings,
-        app=build_app(settings, store, router, refusing, access, ids, metrics, failures),
+        app=build_app(settings, store, router, refusing, access, ids, metrics, _failures(former)),
         answerings=endpoints.answerings,
         published=endpoints.published,
         operations=operations,
         backend=backend,
-        dispatcher=former.dispatcher
-        if former is not None
-        else build_dispatcher(settings, store, backend.http, clock, ids, metrics),
+        dispatcher=_dispatcher(former, settings, store, backend.http, clock, ids, metrics),
         runs=runs,
         stamps=known,
         refusing=refusing,
         store=store,
         metrics=metrics,
         starter=build_starter(settings, store, backend, known, clock, ids),
+        relay=build_relay(backend, known, store.steps) if settings.owner.relay else None,
     )
-    _connect(gateway, former)
-    return gateway
+    return _connected(gateway, former)
 
 
-def _connect(gateway: RunningGateway, former: RunningGateway | None) -> None:
+def _dispatcher(former: RunningGateway | None, *given: Any) -> Dispatcher:
+    """That of webhooks, which goes on."""
+    return build_dispatcher(*given) if former is None else former.dispatcher
+
+
+def _failures(former: RunningGateway | None) -> Failures | None:
+    """Those that are counted already."""
+    return None if former is None else former.app.failures
+
+
+def _connected(gateway: RunningGateway, former: RunningGateway | None) -> RunningGateway:
     """Have the parts know one another; a former one goes on until another takes over."""
     if former is None:
         gateway.store.revocations.listen(gateway.runs.stop_ended)
@@ -367,3 +396,4 @@ def _connect(gateway: RunningGateway, former: RunningGateway | None) -> None:
         gateway.backend.scheduler.on_drop = gateway.metrics.ticks_dropped.inc
     else:
         gateway.published.started = former.published.started
+    return gateway

@@ -1,12 +1,16 @@
 """From settings to the pages that belong to no dialect, and to the description of the API."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from carnet.assembly.doctor.findings import examine_own
 from carnet.assembly.endpoints import Backend, build_cards
 from carnet.assembly.triggers.triggers import build_triggers
+from carnet.assembly.trust.identity import build_token_endpoint
 from carnet.config import Settings
+from carnet.config.changes import values_of
 from carnet.gateway.approvals import ROUTES as APPROVALS
 from carnet.gateway.approvals import Approvals
 from carnet.gateway.cancellation.endpoint import ROUTES as CANCELLATION
@@ -21,15 +25,27 @@ from carnet.gateway.conversations.messages import SCHEMAS as MESSAGE_SCHEMAS
 from carnet.gateway.loops.shown_turns import ShownTurns
 from carnet.gateway.loops.turn_memory import ROUTES as TURN_MEMORY
 from carnet.gateway.loops.turn_memory import TurnMemoryPages
+from carnet.gateway.loops.turn_policy import ROUTES as TURN_POLICY
+from carnet.gateway.loops.turn_policy import SCHEMAS as POLICY_SCHEMAS
+from carnet.gateway.loops.turn_policy import TurnPolicyPage
 from carnet.gateway.loops.turn_triggers import HOOKS as TURN_HOOKS
 from carnet.gateway.loops.turn_triggers import SCHEDULES as TURN_SCHEDULES
 from carnet.gateway.loops.turn_triggers import TurnTriggerPages
+from carnet.gateway.manual.manual import ROUTES as MANUAL
+from carnet.gateway.manual.manual import Manual, find_manual
 from carnet.gateway.operations import Operations
 from carnet.gateway.own_tasks.resolutions import ROUTES as RESOLUTIONS
 from carnet.gateway.own_tasks.resolutions import PolicyCallbacks
+from carnet.gateway.partners.askers import RunAskers
+from carnet.gateway.partners.receipts import ROUTES as RECEIPTS
+from carnet.gateway.partners.receipts import ProofEndpoint
 from carnet.gateway.partners.statements import MATCHES, MatchEndpoint, StatementEndpoint
 from carnet.gateway.partners.statements import ROUTES as STATEMENTS
 from carnet.gateway.partners.statements import SCHEMAS as STATEMENT_SCHEMAS
+from carnet.gateway.partners.token_exchange import ROUTES as TOKENS
+from carnet.gateway.partners.trust import ROUTES as TRUST
+from carnet.gateway.partners.trust import SCHEMAS as TRUST_SCHEMAS
+from carnet.gateway.partners.trust import TrustPages
 from carnet.gateway.people.forms import SCHEMAS
 from carnet.gateway.people.ledger import ROUTES as LEDGER
 from carnet.gateway.people.ledger import Holdings, LedgerPages
@@ -54,6 +70,7 @@ from carnet.guards.caller.turn_bearer import TurnBearers
 from carnet.http.exchange import Access, RouteTable, Row, offered
 from carnet.http.openapi import describe
 from carnet.ports.world.clock import Clock, Ids
+from carnet.runtime.partners.proof import RunProof
 from carnet.runtime.partners.statements import PartnerStatements
 from carnet.runtime.peers.a2a.abandoned import WaitingTasks
 from carnet.runtime.peers.cancellation import PeerLine, RunCancellation
@@ -78,18 +95,25 @@ def build_metrics(store: Store, backend: Backend) -> Metrics:
         running_tasks=lambda: worker.running,
     )
     store.pruner.teller = metrics.count_pruned
+    metrics.tallies.look = backend.ends.tallies
     return metrics
 
 
 def build_operations(
-    store: Store, backend: Backend, access: Access, metrics: Metrics
+    settings: Settings, store: Store, backend: Backend, access: Access, metrics: Metrics
 ) -> Operations:
     """What the tools of an operator ask."""
+
+    async def findings() -> list[dict[str, str]]:
+        return [finding.page() for finding in await examine_own(settings, store)]
+
     return Operations(
         access=access,
         metrics=metrics,
         checks={"store": store.is_writable},
         circuits=backend.agents.breakers.circuits,
+        findings=findings,
+        values=partial(values_of, settings),
     )
 
 
@@ -141,7 +165,7 @@ def build_runs(
 def _cancellation(
     store: Store, backend: Backend, access: Access, stamps: Stamps, clock: Clock
 ) -> list[Row]:
-    """What ends runs, here and elsewhere."""
+    """What ends runs, here and elsewhere, and what proves them."""
     line = PeerLine(backend.http, store.peers, backend.agents.signing)
     cancellation = RunCancellation(
         backend.journal,
@@ -150,11 +174,12 @@ def _cancellation(
         clock,
         WaitingTasks(store.turns, backend.router),
     )
-    owners = Owners(backend.ring)
-    endpoint = CancelEndpoint(
-        cancellation, store.records, access, owners, stamps=stamps, clock=clock
-    )
-    return offered(CANCELLATION, endpoint)
+    askers = RunAskers(store.records, access, Owners(backend.ring), stamps=stamps, clock=clock)
+    proof = RunProof(store.records, store.turns, backend.ring, line, clock)
+    return [
+        *offered(CANCELLATION, CancelEndpoint(cancellation, askers)),
+        *offered(RECEIPTS, ProofEndpoint(proof, askers)),
+    ]
 
 
 def build_pages(
@@ -202,11 +227,13 @@ def build_pages(
         *offered(RESOLUTIONS, resolutions),
         *_people(settings, store, access),
         *build_triggers(settings, store, backend, clock, ids),
+        *offered(TOKENS, build_token_endpoint(settings, store, backend.http, clock, ids)),
+        *offered(MANUAL, Manual(find_manual())),
     ]
 
 
 def _people(settings: Settings, store: Store, access: Access) -> list[Row]:
-    """Who is known here, and where they sign in and out."""
+    """Who is known here, where they sign in and out, and by which keys we know one another."""
     people = PeoplePages(
         store.people,
         tokens=store.tokens.known,
@@ -224,7 +251,8 @@ def _people(settings: Settings, store: Store, access: Access) -> list[Row]:
         failures=Failures(settings.limits.sign_in_failures),
         clock=access.clock,
     )
-    return [*offered(PEOPLE, people), *offered(SESSIONS, sessions)]
+    trust = TrustPages(store.keys, store.pinned, store.peers, access.clock)
+    return [*offered(PEOPLE, people), *offered(SESSIONS, sessions), *offered(TRUST, trust)]
 
 
 def _signed_pages(
@@ -232,7 +260,12 @@ def _signed_pages(
 ) -> list[Row]:
     """What is signed with our keys for others to read, and those keys in a standard form."""
     domain, cards = settings.gateway.domain, build_cards(settings, store, published, clock)
-    ended = EndedPage(store.keys, store.delegations.ended, domain=domain, clock=clock)
+    ended = EndedPage(
+        store.keys,
+        lambda: store.delegations.ended() | store.vouchers.ended(),
+        domain=domain,
+        clock=clock,
+    )
     return [
         *offered(ENDED_ROUTES, ended),
         *offered(A2A_CARDS, cards),
@@ -256,6 +289,7 @@ def _loops(settings: Settings, store: Store, backend: Backend, clock: Clock) -> 
     turns = ShownTurns(bearers, backend.streams)
     return [
         *offered(TURN_MEMORY, TurnMemoryPages(turns)),
+        *offered(TURN_POLICY, TurnPolicyPage(turns)),
         *offered(TURN_SCHEDULES, TurnTriggerPages(turns, lambda triggers: triggers.schedules)),
         *offered(TURN_HOOKS, TurnTriggerPages(turns, lambda triggers: triggers.hooks)),
     ]
@@ -285,7 +319,9 @@ def _schemas(dialects: Sequence[Dialect]) -> dict[str, Any]:
     return (
         SCHEMAS
         | STATEMENT_SCHEMAS
+        | TRUST_SCHEMAS
         | TRIGGER_SCHEMAS
+        | POLICY_SCHEMAS
         | MESSAGE_SCHEMAS
         | CONVERSATION_SCHEMAS
         | MEMORY_SCHEMAS

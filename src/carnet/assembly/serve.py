@@ -20,11 +20,12 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from carnet.assembly.banner import banner, local_address
+from carnet.assembly.banner import banner, local_address, shown_address
+from carnet.assembly.console.link import sign_in_line
 from carnet.assembly.gateway import RunningGateway, build
 from carnet.assembly.reload import Reloading
 from carnet.assembly.sockets import Sockets, bound, listen
-from carnet.assembly.store import open_from
+from carnet.assembly.store import open_from, own_limits
 from carnet.config import Limits, LogSettings, Settings
 from carnet.errors import ConfigInvalid, StorageUnavailable
 from carnet.http.cors import Application, allowing, allowing_refusals
@@ -137,7 +138,7 @@ async def _serve(
     clock, ids = SystemClock(), SystemIds()
     store = await open_from(settings, exclusive=True)
     try:
-        await store.start()
+        await store.start(own_limits(settings))
         gateway = build(settings, store, clock, ids)
     except BaseException as error:
         await store.close()
@@ -193,8 +194,9 @@ async def _listen(
     sources: _Sources,
     other: Beside,
 ) -> None:
-    listen(sockets)
     gateway = reloading.gateway
+    sign_in = await _sign_in_line(settings, gateway)
+    listen(sockets)
     with contextlib.ExitStack() as until_stopped:
 
         def announce() -> None:
@@ -203,7 +205,7 @@ async def _listen(
             logger.info("listening", extra={"path": where})
             if settings.needs_public_url:
                 logger.warning(UNREACHED, extra={"path": where})
-            _say(banner(settings, gateway.published.local(), spell))
+            _say(banner(settings, gateway.published.local(), spell, sign_in))
 
         async def drain() -> None:
             _say(farewell(gateway.journal.running, settings.gateway.drain_seconds))
@@ -232,6 +234,12 @@ async def _listen(
         watch = reloading.watch() if sources.watch else asyncio.sleep(0)
         with _beside(_stop_when_broken(server, gateway, process)), _beside(watch):
             await server.serve()
+
+
+async def _sign_in_line(settings: Settings, gateway: RunningGateway) -> str:
+    now, url = SystemClock().wall_us(), shown_address(settings).rstrip("/")
+    is_seen = sys.stderr.isatty()
+    return await sign_in_line(settings, gateway.store, url, now, is_terminal=is_seen)
 
 
 def _swap(server: Server, sources: _Sources, gateway: RunningGateway) -> None:

@@ -15,9 +15,11 @@ from carnet.config.engine import read_system
 from carnet.config.trust.callers import CallerSettings
 from carnet.core.people.caller_host import CallerHost
 from carnet.core.people.identity import Secret
+from carnet.core.people.proof import Spending
 from carnet.core.people.session import SessionBounds
 from carnet.errors import ConfigInvalid, KeyInvalid
 from carnet.ports.memory.memory import STARTER, MemoryBounds
+from carnet.ports.money.budgets import DAY
 from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
 from carnet.runtime.system import SystemClock, SystemIds
@@ -92,6 +94,17 @@ def _prune_rule(keep: RetentionSettings) -> PruneRule | None:
     return None if every is None else PruneRule(keep.turns, keep.events, every)
 
 
+def own_limits(settings: Settings) -> dict[str, Spending]:
+    """The budgets of agents' own accounts, as carnet.toml has them (R32)."""
+    limits: dict[str, Spending] = {}
+    for name, agent in settings.agents.items():
+        for end, most in (("", agent.spending_limit), (DAY, agent.daily_spending_limit)):
+            if most is not None:
+                bound = Spending(money=most, currency=settings.ledger.currency)
+                limits[f"agent:{name}{end}"] = bound
+    return limits
+
+
 @asynccontextmanager
 async def opened(
     settings: Settings, *, peers: Iterable[Peer] | None = None
@@ -134,6 +147,7 @@ def _peer(settings: Settings, domain: str, peer: PeerSettings) -> Peer:
         most_cost=peer.max_cost,
         from_file=True,
         log_names=peer.log_names,
+        certificate=peer.certificate,
     )
 
 

@@ -29,7 +29,7 @@ _READS_CONFIG = (
     "serve|doctor|call|chat|tasks|runs?|tail|tokens|keys|peers|agents|ledger|config|migrate|backup"
     "|restore|prune|outbox|reload|people|inbox|memory|schedules|hooks|sessions"
 )
-_READS_NONE = "init|model|conversation|explain|conform|completion|help|version|--help"
+_READS_NONE = "init|demo|model|conversation|explain|conform|completion|help|version|--help"
 _COMMAND = re.compile(rf"(?<![\w./-])carnet (?=({_READS_CONFIG}|{_READS_NONE})\b)")
 
 # What people type for a command that has another name here.

@@ -15,6 +15,7 @@ import click
 
 from carnet.cli.call import call, conversation, inbox, tasks
 from carnet.cli.chat import chat
+from carnet.cli.demo import demo
 from carnet.cli.failures import (
     INTERRUPTED,
     OURS,
@@ -27,18 +28,9 @@ from carnet.cli.failures import (
 )
 from carnet.cli.invocation import WHOLE, Format, Group, Invocation, in_line, to_json
 from carnet.cli.memory import memory
+from carnet.cli.money import budget, ledger, vouchers
 from carnet.cli.operate import backup, operate, reload
-from carnet.cli.see import (
-    conform,
-    explain,
-    export,
-    inspect,
-    ledger,
-    lint,
-    outbox,
-    replay,
-    runs,
-)
+from carnet.cli.see import conform, explain, export, inspect, lint, outbox, replay, runs
 from carnet.cli.start import model, start
 from carnet.cli.times import write_span
 from carnet.cli.triggers import hooks, schedules
@@ -47,7 +39,7 @@ from carnet.errors import BY_CODE, CarnetError, ConfigInvalid, Internal, UsageIn
 from carnet.version import __version__
 
 GROUPS: dict[str, tuple[click.Command, ...]] = {
-    "start": (start.init, start.serve, start.engine, model.model, start.doctor),
+    "start": (start.init, start.serve, demo.demo, start.engine, model.model, start.doctor),
     "call": (
         chat.chat,
         call.call,
@@ -67,7 +59,7 @@ GROUPS: dict[str, tuple[click.Command, ...]] = {
         callers.callers,
         tokens.agents,
     ),
-    "money": (ledger.ledger,),
+    "money": (ledger.ledger, budget.budget, vouchers.vouchers),
     "run it": (
         operate.config,
         reload.reload,

@@ -1,5 +1,7 @@
 """What a running gateway takes over of a configuration that is read again, and what it cannot.
 
+Here is also what is in force: every value, and where it came from; a secret only by its reference.
+
 Law 1. Every key stands in one of the two tables: `RELOADABLE` is taken over at once, what
        `NEEDS_RESTART` is bound to the process: its sockets, its store, what was promised by it.
 Law 2. A changed key that needs a restart is told, and the running value stays in force until then;
@@ -11,9 +13,13 @@ from typing import Any, Final
 
 from msgspec import structs
 
+from carnet.config.readers import SecretRef
 from carnet.config.settings import FAMILIES, SECTIONS, Settings
-from carnet.config.sources import dotted, readers_of
+from carnet.config.sources import docs_of, dotted, readers_of
+from carnet.core.money.amount import format_amount
 
+HIDDEN: Final = "***"
+AMOUNTS: Final = frozenset({"price", "price_in", "price_out", "credit", "max_cost"})
 ALL: Final = "*"  # every key of the sections of a family
 
 RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
@@ -52,6 +58,7 @@ RELOADABLE: Final[Mapping[str, frozenset[str]]] = {
     "peers": frozenset({ALL}),
     "identity": frozenset({ALL}),
     "callers": frozenset({ALL}),
+    "payers": frozenset({ALL}),
     "models": frozenset({ALL}),
     "tools": frozenset({ALL}),
 }
@@ -63,6 +70,7 @@ NEEDS_RESTART: Final[Mapping[str, frozenset[str]]] = {
     "egress": frozenset({"allow", "found_at"}),
     "outbox": frozenset({"schedule", "timeout"}),
     "limits": frozenset({"store_queue"}),
+    "telemetry": frozenset({"otlp", "authorization", "queue"}),
     "engine": frozenset(
         {
             *("listen", "serve", "model", "max_iterations", "max_tokens", "tools", "ask_before"),
@@ -125,3 +133,31 @@ def _follows(key: str, before: Settings, after: Settings) -> bool:
     """Whether a value is only where the gateway listens, in other words."""
     origins = {each.origins["gateway.public_url"] for each in (before, after)}
     return key == "public_url" and origins == {"default"}
+
+
+def values_of(settings: Settings) -> list[dict[str, Any]]:
+    """Every value as it is in force, where it came from, and what it means; secrets as ***."""
+    sections: list[tuple[tuple[str, ...], Any]] = [
+        ((name,), getattr(settings, name)) for name in SECTIONS
+    ]
+    for family in FAMILIES:
+        sections += [((family, name), member) for name, member in getattr(settings, family).items()]
+    return [
+        {
+            "section": dotted(path),
+            "key": key,
+            **_shown(key, getattr(section, key)),
+            "from": settings.origins[dotted((*path, key))],
+            "doc": doc,
+        }
+        for path, section in sections
+        for key, doc in docs_of(type(section)).items()
+    ]
+
+
+def _shown(key: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, SecretRef):
+        return {"value": HIDDEN, "reference": str(value)}
+    if key in AMOUNTS and isinstance(value, int):
+        return {"value": format_amount(value)}
+    return {"value": value}

@@ -4,6 +4,7 @@ Law. A system message in a file is read when whoever it instructs is built, and 
 """
 
 import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -11,8 +12,9 @@ from typing import Annotated, Final, Literal
 from msgspec import Struct
 
 from carnet.config import readers as read
-from carnet.config.readers import SecretRef, ValueReader
+from carnet.config.readers import SecretRef, ValueReader, Wrong
 from carnet.config.tools import tool_names
+from carnet.core.money.budget import Ceilings, ceilings_of
 from carnet.errors import ConfigInvalid
 
 IN_PROCESS = "inprocess"
@@ -44,6 +46,18 @@ def _check_model_name(value: str) -> str:
     if not MODEL_NAME.fullmatch(value):
         raise ValueError
     return value
+
+
+SystemText = Annotated[str | None, read.text(), "openai, engine: the system message put first."]
+SystemFile = Annotated[
+    str | None, read.text(), "openai, engine: a file with it, beside carnet.toml."
+]
+CallerSystem = Annotated[
+    bool,
+    read.truth(),
+    "openai, engine: whether callers' system messages pass, after the one of 'system'; "
+    "without one they do.",
+]
 
 
 class ModelSettings(Struct, frozen=True, kw_only=True):
@@ -160,6 +174,35 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
         """The files that stand behind names of hosts, for who asks it."""
         file = self.socket(base)
         return {} if file is None else {HOST: str(file)}
+
+
+def budgets() -> ValueReader:
+    """Named budgets, as a table."""
+    expects = "a table such as {turns = 8, tool_calls = 20, tool_calls_NAME = 3}"
+    names = "turns, tool_calls, tool_calls_NAME of a tool, and wall_clock_seconds"
+
+    def check(value: object) -> Ceilings:
+        if not isinstance(value, dict):
+            raise Wrong(f"should be {expects}")
+        try:
+            return ceilings_of(value)
+        except ValueError as error:
+            raise Wrong(f"should be {expects}, but {error}. There are {names}") from None
+
+    def read_text(value: str) -> Ceilings:
+        try:
+            return check(tomllib.loads(f"value = {value}")["value"])
+        except tomllib.TOMLDecodeError:
+            raise Wrong(f"should be {expects}") from None
+
+    return ValueReader(expects, check, read_text)
+
+
+AgentBudgets = Annotated[
+    Ceilings,
+    budgets(),
+    "engine: named budgets of one answer, such as {turns = 8, tool_calls = 20}.",
+]
 
 
 def chosen_model(

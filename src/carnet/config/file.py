@@ -24,8 +24,9 @@ from carnet.config.engine import (
 )
 from carnet.config.limits import Limits, StoreSettings
 from carnet.config.lines import KeyPath
-from carnet.config.outbound import DIALECTS, LATER_DIALECTS, OwnerSettings, PeerSettings
+from carnet.config.outbound import DIALECTS, OwnerSettings
 from carnet.config.readers import one_of, whole
+from carnet.config.sections.trusted import read_callers, read_payers, read_peers
 from carnet.config.settings import (
     MOST_DEPTH,
     SECTIONS,
@@ -36,9 +37,8 @@ from carnet.config.settings import (
 )
 from carnet.config.sources import Sources, dotted, nearest
 from carnet.config.tools import BUILT_IN, FIND_TOOLS, OF_WAYS, TOOL_NAME, WAYS, ToolSettings
-from carnet.config.trust.callers import CallerSettings
-from carnet.core.people.address import check_domain, check_local
-from carnet.core.people.caller_host import site_of
+from carnet.config.trust.payers import wrong_with_key
+from carnet.core.people.address import check_local
 from carnet.errors import AddressInvalid, ConfigInvalid
 
 FILE_NAME: Final = "carnet.toml"
@@ -96,8 +96,9 @@ def load(
     parts["gateway"] = sources.part(lambda: _gateway(sources, env))
     parts["store"] = sources.part(lambda: _store(sources))
     parts["agents"] = sources.part(lambda: _agents(sources, parts["limits"] or Limits(), kinds))
-    parts["peers"] = sources.part(lambda: _peers(sources, dialects))
-    parts["callers"] = sources.part(lambda: _callers(sources))
+    parts["peers"] = sources.part(lambda: read_peers(sources, dialects))
+    parts["callers"] = sources.part(lambda: read_callers(sources))
+    parts["payers"] = sources.part(lambda: read_payers(sources))
     parts["models"] = sources.part(lambda: _models(sources, parts["limits"] or Limits()))
     if None not in (parts["agents"], parts["models"], parts["engine"]):
         _check_models(sources, parts["engine"], parts["agents"], parts["models"])
@@ -203,6 +204,10 @@ def _agent(sources: Sources, name: str, limits: Limits, kinds: Kinds) -> AgentSe
             sources.refuse((*path, "kind"), f"an agent of kind {agent.kind} needs '{key}'")
     if agent.system is not None and agent.system_file is not None:
         sources.refuse((*path, "system_file"), "stands beside 'system'; keep one of them")
+    may, has_key = agent.may_forward_authorization, agent.api_key is not None
+    wrong = wrong_with_key(agent.kind, agent.authorization, may_forward=may, has_key=has_key)
+    if wrong is not None:
+        sources.refuse((*path, "authorization"), wrong)
     if agent.retries > limits.retries:
         if sources.origins[dotted((*path, "retries"))] != "default":
             sources.refuse((*path, "retries"), f"is above [limits] retries = {limits.retries}")
@@ -295,44 +300,6 @@ def _check_name(sources: Sources, name: str) -> None:
         check_local(name)
     except AddressInvalid as error:
         sources.refuse(path, f"is no name for an agent: {error.facts['reason']}")
-
-
-def _peers(sources: Sources, dialects: Sequence[str]) -> dict[str, PeerSettings]:
-    peers: dict[str, PeerSettings] = {}
-    for domain in sources.names("peers"):
-        peer = sources.part(partial(_peer, sources, domain, dialects))
-        if peer is not None:
-            peers[domain] = peer
-    return peers
-
-
-def _peer(sources: Sources, domain: str, dialects: Sequence[str]) -> PeerSettings:
-    try:
-        check_domain(domain)
-    except AddressInvalid as error:
-        sources.refuse(("peers", domain), f"is no peer's domain: {error.facts['reason']}")
-    readers = {"dialect": one_of(*dialects, later=LATER_DIALECTS)}
-    return sources.section(PeerSettings, ("peers", domain), readers)
-
-
-def _callers(sources: Sources) -> dict[str, CallerSettings]:
-    callers: dict[str, CallerSettings] = {}
-    for url in sources.names("callers"):
-        caller = sources.part(partial(_caller, sources, url))
-        if caller is not None:
-            callers[url] = caller
-    return callers
-
-
-def _caller(sources: Sources, url: str) -> CallerSettings:
-    path, site = ("callers", url), site_of(url)
-    if site != url:
-        fix = "" if site is None else f'; write [callers."{site}"]'
-        sources.refuse(path, f"is no URL of a host in its plain form{fix}")
-    caller = sources.section(CallerSettings, path)
-    if (caller.key is None) == (caller.certificate is None):
-        sources.refuse(path, "needs a 'key' or a 'certificate', not both")
-    return caller
 
 
 def _tools(sources: Sources) -> dict[str, ToolSettings]:

@@ -14,6 +14,7 @@ from msgspec import Struct
 from carnet.config.outbound import MOST_DAYS
 from carnet.config.readers import (
     SecretRef,
+    amount,
     one_of,
     seconds,
     secret,
@@ -27,6 +28,13 @@ from carnet.config.readers import (
 KIB = 1024
 MIB = 1024 * KIB
 MIN_LEASE = 2  # seconds: it is renewed each third of it, and looked at each second
+
+SpendingLimit = Annotated[
+    int | None, amount(), "The most that it may ever pay from its own account."
+]
+DailySpendingLimit = Annotated[
+    int | None, amount(), "The most that it may pay from it on one day (UTC)."
+]
 
 
 class StoreSettings(Struct, frozen=True, kw_only=True):
@@ -167,7 +175,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         int, whole(1, 1000), "Versions that are kept of one such file; the oldest are forgotten."
     ] = 20
     strangers: Annotated[
-        int, whole(1), "Organisations that are no peers whose keys are remembered."
+        int, whole(1), "Organisations that are no peers whose keys are remembered for one caller."
     ] = 10_000
     queue: Annotated[
         int, whole(1), "Calls that may wait for an agent whose 'concurrency' is used up."

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from carnet.config import readers as read
 from carnet.config.readers import SecretRef
+from carnet.config.trust.callers import one_certificate
 from carnet.config.trust.identity import Auth
 from carnet.core.money.amount import MICROS
 from carnet.core.people.address import check_domain
@@ -18,6 +19,14 @@ DIALECTS = (
     "a2a",
     "agents_api",
 )  # what peers may be listed with, by the rows of `wire.dialects`
+# Members that say how a model answers, and nothing of where, by whom or on whose account.
+DEFAULT_MEMBERS = (
+    *("frequency_penalty", "function_call", "functions", "logit_bias", "logprobs"),
+    *("max_completion_tokens", "max_tokens", "min_p", "n", "parallel_tool_calls"),
+    *("presence_penalty", "reasoning_effort", "repetition_penalty", "response_format", "seed"),
+    *("stop", "temperature", "tool_choice", "tools", "top_k", "top_logprobs", "top_p"),
+    "verbosity",
+)
 MOST_DAYS = 36_500
 LATER_DIALECTS = ("engine_chat", "openai")
 
@@ -78,6 +87,12 @@ class PeerSettings(Struct, frozen=True, kw_only=True):
     credit: Annotated[int, read.amount(), "What it may owe us."] = 0
     max_cost: Annotated[int, read.amount(), "The most it may charge us for one call."] = MICROS
     log_names: LogNames = ()
+    certificate: Annotated[
+        str | None,
+        one_certificate(),
+        "The client certificate of its calls to us, as a trusted proxy tells it: sha256:HEX, or "
+        "the subject. Who shows it needs no token.",
+    ] = None
 
 
 class EgressSettings(Struct, frozen=True, kw_only=True):
@@ -108,6 +123,22 @@ class OutboxSettings(Struct, frozen=True, kw_only=True):
     timeout: Annotated[
         float, read.seconds(most=25), "Seconds that one attempt may take, the answer included."
     ] = 10.0
+
+
+class TelemetrySettings(Struct, frozen=True, kw_only=True):
+    """The `[telemetry]` section: spans for a collector."""
+
+    otlp: Annotated[
+        str | None,
+        read.url(),
+        "A collector, by OTLP over HTTP: http://127.0.0.1:4318; without it no span is made.",
+    ] = None
+    authorization: Annotated[
+        SecretRef | None, read.secret(), "What the header authorization tells the collector."
+    ] = None
+    queue: Annotated[
+        int, read.whole(1, 1_000_000), "Spans that wait for it; more are dropped, and counted."
+    ] = 2048
 
 
 class OwnerSettings(Struct, frozen=True, kw_only=True):

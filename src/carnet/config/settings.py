@@ -21,16 +21,27 @@ from carnet.config.dialogue.orchestrator import (
     OnFailure,
 )
 from carnet.config.dialogue.participants import MOST_TURNS, ParticipantSettings, taking_part
-from carnet.config.engine import MOST_TOKENS, EngineSettings, ModelSettings
+from carnet.config.engine import (
+    MOST_TOKENS,
+    AgentBudgets,
+    CallerSystem,
+    EngineSettings,
+    ModelSettings,
+    SystemFile,
+    SystemText,
+)
 from carnet.config.limits import (
+    DailySpendingLimit,
     LedgerSettings,
     Limits,
     LogSettings,
     RetentionSettings,
     SessionSettings,
+    SpendingLimit,
     StoreSettings,
 )
 from carnet.config.outbound import (
+    DEFAULT_MEMBERS,
     FORM_HELP,
     EgressSettings,
     InboxSettings,
@@ -39,25 +50,19 @@ from carnet.config.outbound import (
     OwnerSettings,
     PeerSettings,
     SignatureForm,
+    TelemetrySettings,
 )
 from carnet.config.readers import SecretRef
 from carnet.config.tools import ToolSettings, tool_names
 from carnet.config.trust.callers import CallerSettings, PolicySettings, field_name
 from carnet.config.trust.identity import Allow, Audience, Auth, IdentitySettings, OAuthOut
+from carnet.config.trust.payers import Authorization, MayForward, PayerSettings
 from carnet.core.call import Price
 
 MOST_DEPTH = 1000  # beyond it a limit is a mistake, not a limit
 KINDS = (
     *("python", "openai", "tangle", "samvad", "a2a", "agents_api", "engine"),
     *("conversation", "orchestrator"),
-)
-# Members that say how a model answers, and nothing of where, by whom or on whose account.
-DEFAULT_MEMBERS = (
-    *("frequency_penalty", "function_call", "functions", "logit_bias", "logprobs"),
-    *("max_completion_tokens", "max_tokens", "min_p", "n", "parallel_tool_calls"),
-    *("presence_penalty", "reasoning_effort", "repetition_penalty", "response_format", "seed"),
-    *("stop", "temperature", "tool_choice", "tools", "top_k", "top_logprobs", "top_p"),
-    "verbosity",
 )
 
 
@@ -229,18 +234,9 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         read.whole(1, MOST_TOKENS),
         "Tokens that one signed sender may use of it in a day; by default as [limits] says.",
     ] = None
-    system: Annotated[str | None, read.text(), "openai, engine: the system message put first."] = (
-        None
-    )
-    system_file: Annotated[
-        str | None, read.text(), "openai, engine: a file with it, beside carnet.toml."
-    ] = None
-    caller_system: Annotated[
-        bool,
-        read.truth(),
-        "openai, engine: whether callers' system messages pass, after the one of 'system'; "
-        "without one they do.",
-    ] = False
+    system: SystemText = None
+    system_file: SystemFile = None
+    caller_system: CallerSystem = False
     cues: Annotated[bool, read.truth(), "openai, engine: whether its model is told its hop."] = True
     tools: Annotated[
         tuple[str, ...] | None, tool_names(), "engine: what its model may use, if not as [engine]."
@@ -261,6 +257,7 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         read.whole(1, MOST_TOKENS),
         "engine: tokens after which an answer ends; by default as [engine] says.",
     ] = None
+    budgets: AgentBudgets = ()
     participants: Annotated[
         tuple[ParticipantSettings, ...] | None,
         taking_part(),
@@ -290,9 +287,10 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     max_cost: Annotated[
         int | None, read.amount(), "The most another organisation may charge for one call."
     ] = None
-    may_forward_authorization: Annotated[
-        bool, read.truth(), "of remote kinds: whether the payer's credential may go to it."
-    ] = False
+    spending_limit: SpendingLimit = None
+    daily_spending_limit: DailySpendingLimit = None
+    may_forward_authorization: MayForward = False
+    authorization: Authorization = "key"
 
     @property
     def has_system(self) -> bool:
@@ -317,6 +315,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     agents: dict[str, AgentSettings]
     peers: dict[str, PeerSettings]
     callers: dict[str, CallerSettings]
+    payers: dict[str, PayerSettings]
     models: dict[str, ModelSettings]
     egress: EgressSettings
     identity: IdentitySettings
@@ -328,6 +327,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     tools: dict[str, ToolSettings]
     policy: PolicySettings
     log: LogSettings
+    telemetry: TelemetrySettings
     limits: Limits
     source: Path  # carnet.toml
     base: Path  # its folder: paths and target modules are relative to it
@@ -386,12 +386,14 @@ SECTIONS: dict[str, type[Struct]] = {
     "engine": EngineSettings,
     "policy": PolicySettings,
     "log": LogSettings,
+    "telemetry": TelemetrySettings,
     "limits": Limits,
 }
 FAMILIES: dict[str, type[Struct]] = {
     "agents": AgentSettings,
     "peers": PeerSettings,
     "callers": CallerSettings,
+    "payers": PayerSettings,
     "models": ModelSettings,
     "tools": ToolSettings,
 }

@@ -40,6 +40,7 @@ from carnet.core.people.proof import Document, Proof, Spending
 FORWARD_USER: Final = "forward-user"  # the person behind the run pays for the calls it makes
 AGENT_OWNED: Final = "agent-owned"  # the agent itself does
 ANY_AGENT: Final = "*"  # whose task is meant, where that is not said: no agent has that name
+LIKELY_TOKENS_OUT: Final = 4096  # reserved for an answer whose length nobody bounded
 WAITS: Final = "waits/"  # what the names of quotas begin with that count turns that wait
 
 Free = Literal["all", "own"]  # nothing can cost; or it has no price itself, and may call others
@@ -74,6 +75,7 @@ class Ask(Struct, frozen=True, kw_only=True):
     context: str | None = None  # what its sender groups tasks by; then it is a task in any case
     form: dict[str, Any] | None = None  # how it was written, for the dialect that answers it
     capabilities: Capabilities | None = None  # of whoever reads the answer, where that was told
+    share: Spending | None = None  # of the budget of whoever asks, for this call alone
 
     @property
     def text(self) -> str:
@@ -111,6 +113,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     marks: tuple[Mark, ...] = ()
     authorization: Secret | None = None
     forwarded: Secret | None = None
+    payment: Secret | None = None  # that is to pay for it, in the place of its caller
     trace: Trace | None = None
     proof: Proof | None = None  # the request was signed, whoever by
     is_task: bool = False  # it is to be accepted now and run later
@@ -124,9 +127,11 @@ class Claim(Struct, frozen=True, kw_only=True):
     context: StatedContext | None = None  # who claims to call, beside what is proved
     resolution: StatedResolution | None = None  # what its turn waits for
     budget: Spending | None = None  # the most that its sender says it is willing to spend
+    wait: int | None = None  # seconds that its sender waits for the answer, as it says
     exactly_once: bool = False  # a repeat of it is refused, and not answered from the record
     carried: Carried | None = None  # what came with it about identities
     access: AccessToken | None = None  # of a configured issuer, in the place of a token of ours
+    path: bytes = b""  # that it came by; empty where it was made in process
 
 
 class Agent(Protocol):
@@ -189,6 +194,7 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     offer: Offer | None = None  # what it asks for, where its side can tell
     auth_source: str = FORWARD_USER  # who pays for the calls it makes; or agent-owned, per-call
     takes_credential: bool = False  # listed: a forwarded credential may leave to it
+    needs_credential: bool = False  # it is asked with the payer's own, and never without (R30)
     on_disconnect: str = "cancel"  # cancel | finish
     seconds: float | None = None  # how long one call may take, retries and waiting included
     default: bool = False
@@ -223,6 +229,13 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
         return replace(self, most_cost=0, offer=None)
 
 
+def quote(target: Target, ask: Ask, request_bytes: int) -> int:
+    """The most a call may cost: what is reserved before it runs."""
+    tokens_out = ask.max_tokens or LIKELY_TOKENS_OUT
+    # A token is at least a byte. What was used is debited, whatever was reserved (R57).
+    return target.price.of(request_bytes, tokens_out) + target.most_cost
+
+
 class Admitted(Struct, frozen=True):
     """What the guards have proved of a claim: all of a call but its record.
 
@@ -247,6 +260,7 @@ class Admitted(Struct, frozen=True):
     quota: str | None = None  # that counts the tokens it uses
     # The quota that counts the unfinished tasks of its sender, and the name it is sealed under.
     task_quota: str | None = field(default=None, name="task_purse")
+    granted: tuple[int, int] = (0, 0)  # calls and tokens that were set aside of budgets for it
 
 
 class Call(Admitted, frozen=True, kw_only=True):
@@ -281,6 +295,8 @@ class Call(Admitted, frozen=True, kw_only=True):
     def person_asked(self, asked: Interrupt) -> str | None:
         """The same also of a call that was made in process: who began what it is made in."""
         caller, payer = self.caller, self.payer
+        if asked.kind == PAYMENT and payer.payment is not None:  # its issuer, who is not here
+            return f"payment:{payer.payment}"
         actor = caller.origin or caller.actor
         if actor.how != "token" or actor.domain is not None:
             return None

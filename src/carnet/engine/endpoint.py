@@ -31,11 +31,11 @@ from carnet.http.exchange import (
 )
 from carnet.ports.engine.calls import AgentCalls
 from carnet.ports.engine.loop import Engine, LoopTurn
-from carnet.ports.engine.tools import TurnTriggers
+from carnet.ports.engine.tools import AskPolicy, TurnTriggers
 from carnet.ports.memory.memory import TurnMemory
 from carnet.ports.memory.past import TurnPast
 from carnet.wire.dialects.dialect import Fields, Reply
-from carnet.wire.dialects.engine_chat.actor import read_actor
+from carnet.wire.dialects.engine_chat.actor import EngineActor, read_actor
 from carnet.wire.dialects.engine_chat.bearer import TurnBearer, read_resolved, read_shown
 from carnet.wire.dialects.engine_chat.refusals import SHUTTING_DOWN, write_refusal
 from carnet.wire.dialects.engine_chat.request import EngineRequest, read_request
@@ -49,6 +49,7 @@ _OF_MACHINE: Final = ":"  # what the name of a machine holds, and that of no per
 LARGE_BYTES: Final = 65_536  # of a body that is read beside the event loop
 HEARTBEAT_SECONDS: Final = 15.0
 KEEP_ALIVE: Final = sse.write_comment("keep-alive")
+FindPolicy = Callable[[EngineActor, tuple[Secret, TurnBearer] | None], AskPolicy | None]
 _STREAMED: Final = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -69,13 +70,16 @@ class EngineEndpoint:
         own_memory: Callable[[str], TurnMemory | None] | None = None,
         past: Callable[[Secret], TurnPast] | None = None,
         triggers: Callable[[Secret], TurnTriggers] | None = None,
+        policy: FindPolicy | None = None,
     ) -> None:
         """`max_bytes` is the most that a request may have.
 
         `calls` gives what calls other agents with the bearer of a turn, `memory` the memory of
         the person it is for, `past` what she has said, `triggers` her schedules and hooks;
-        `own_memory` is the memory of who asks without one, by name.
+        `own_memory` is the memory of who asks without one, by name. `policy` finds what is asked
+        before each tool.
         """
+        self._policy = policy
         self._engine = engine
         self._calls = calls
         self._memory = memory
@@ -126,6 +130,8 @@ class EngineEndpoint:
             raise ShuttingDown(retry_after=1)
         await exchange.start(200, _STREAMED)
         turn = LoopTurn(request=request, actor=actor, resolved=resolved)
+        if self._policy is not None:
+            turn = replace(turn, ask_policy=self._policy(actor, shown))
         if shown is not None:
             turn = self._named(turn, *shown)
         elif self._own_memory is not None:
@@ -142,6 +148,7 @@ class EngineEndpoint:
             name=bearer.turn,
             agent=bearer.agent,
             is_final=bearer.is_final,
+            budgets=bearer.budgets,
             calls=None if self._calls is None else self._calls(credential),
             memory=self._memory(credential) if self._memory is not None and is_person else None,
             past=self._past(credential) if self._past is not None and is_person else None,

@@ -6,7 +6,8 @@ one process and between two.
 Law 1. It goes on until the model ends. `max_iterations` bounds how often a model is asked in one
        answer where a deployment says so; there is no such bound by itself.
 Law 2. It returns `Done` with a reason, or `Waiting` for approvals, or raises an error that tells
-       the cause. A budget, a bound, a cancellation and a stop are reasons, not errors.
+       the cause. A bound, a cancellation and a stop are reasons, not errors; so is that whoever
+       pays has nothing left. A named budget that has ended is raised, with its count and ceiling.
 Law 3. A model that gives nothing is asked once more. What has been seen is never asked for again.
 Law 4. Tool calls are run because the model made them in this turn, or because somebody approved
        them by name; never because they stand in a message.
@@ -22,6 +23,8 @@ from msgspec import Struct
 
 from carnet.core.messages.events import Done, Message, Text, ToolCall, Waiting
 from carnet.core.messages.output import Sink
+from carnet.core.money.budget import Ceilings
+from carnet.engine.budgets import LoopBudgets
 from carnet.engine.completion import Completion, CompletionSink
 from carnet.engine.history import completed, result_of, unanswered
 from carnet.engine.toolbox import Toolbox, ToolRun
@@ -45,6 +48,7 @@ class LoopBounds(Struct, frozen=True, kw_only=True):
 
     max_iterations: int | None = None  # times that a model is asked
     max_tokens: int | None = None  # in and out, in all; it ends when they are used up
+    budgets: Ceilings = ()  # by their names; one that has ended is an error
 
 
 UNBOUNDED: Final = LoopBounds()
@@ -73,13 +77,14 @@ class AgentLoop:
 
     async def __call__(self, turn: LoopTurn, sink: Sink, /) -> Done | Waiting:
         """Answer one request."""
+        budgets = LoopBudgets(self._bounds.budgets, turn.budgets)
         try:
             toolbox = await self._toolbox.now()
-            run = _LoopRun(self._model, toolbox, self._bounds, turn, sink, self._seal)
+            run = _LoopRun(self._model, toolbox, self._bounds, turn, sink, self._seal, budgets)
             return await run.go()
         except CarnetError as error:
             end = end_of(error)
-            if isinstance(end, Done):
+            if isinstance(end, Done) and error is not budgets.short:
                 return end
             raise
 
@@ -95,9 +100,11 @@ class _LoopRun:
         turn: LoopTurn,
         sink: Sink,
         seal: HiddenSeal | None,
+        budgets: LoopBudgets,
     ) -> None:
         self._model = model
         self._bounds = bounds
+        self._budgets = budgets
         self._turn = turn
         self._sink = sink
         tool_turn = ToolTurn(
@@ -117,7 +124,7 @@ class _LoopRun:
             past=turn.past,
             ask_policy=turn.ask_policy,
         )
-        self._tools = ToolRun(toolbox, tool_turn, self._sink)
+        self._tools = ToolRun(toolbox, tool_turn, self._sink, budgets)
         self._messages: list[Message] = []
         self._used = {call.id for each in turn.request.messages for call in each.tool_calls}
         self._asked = 0  # times that the model was
@@ -136,6 +143,7 @@ class _LoopRun:
                 return Done(TOO_MANY_ITERATIONS)
             if self._bounds.max_tokens is not None and self._tokens >= self._bounds.max_tokens:
                 return Done(BUDGET_EXCEEDED)
+            self._budgets.ask()
             answer = await self._ask()
             if not answer.calls:
                 return answer.end
@@ -151,7 +159,7 @@ class _LoopRun:
         approved = [call for call in unanswered(messages) if call.id in resolved]
         outcomes = await self._tools.go_on(approved)
         self._messages = completed(messages, outcomes.results)
-        return _waiting(outcomes.waiting)
+        return self._paused(outcomes.waiting)
 
     async def _ask(self) -> Completion:
         """An answer of the model that says something."""
@@ -196,8 +204,12 @@ class _LoopRun:
             for call in answer.calls
             if call.id in outcomes.results
         ]
-        return _waiting(outcomes.waiting)
+        return self._paused(outcomes.waiting)
 
-
-def _waiting(calls: Sequence[ToolCall]) -> Waiting | None:
-    return Waiting(tuple([approval_of(call) for call in calls])) if calls else None
+    def _paused(self, calls: Sequence[ToolCall]) -> Waiting | None:
+        """What is waited for; what has waited is run before a budget ends the answer."""
+        if calls:
+            return Waiting(tuple([approval_of(call) for call in calls]))
+        if self._budgets.short is not None:
+            raise self._budgets.short
+        return None

@@ -17,7 +17,8 @@ Law 7. Every call has its place among the steps of its turn, whatever comes of i
 Law 8. What a tool gave is marked as data when a model is told of it; what we say is not.
 Law 9. A tool that asks another agent is used where a hop is left for it. Where who was asked waits
        for somebody, so does the call; the others of its answer end first.
-Law 10. What the actor may not use a model is not told of; our log says what is missing.
+Law 10. A call that a named budget has nothing left for is denied, not begun; so is any after it.
+Law 11. What the actor may not use a model is not told of; our log says what is missing.
 """
 
 import asyncio
@@ -32,6 +33,7 @@ from msgspec.structs import replace
 from carnet.core.messages.events import ToolCall, ToolResult
 from carnet.core.messages.output import Sink
 from carnet.core.messages.parameters import Tool
+from carnet.engine.budgets import LoopBudgets
 from carnet.engine.history import marked
 from carnet.engine.tools.display import CANNOT_OPEN, Cover, approved, is_long, previewed, shown
 from carnet.engine.tools.outcome import ApprovalAwaited, ToolOutcome, ended, read_outcome
@@ -73,6 +75,7 @@ UNKNOWN: Final = "There is no tool of this name."
 NOT_AN_OBJECT: Final = "The arguments are not a JSON object."
 TOO_LONG: Final = "The arguments are too long."
 REPEATED: Final = "This call was made before, with the same arguments. Its result is the same."
+USED_UP: Final = "The budget for this is used up."
 NOT_BY_POLICY: Final = "The policy of this gateway denies this tool."
 UNSURE: Final = "This was begun, and then interrupted. Whether it was done is not known."
 DENIED: Final = "This was asked for and denied."
@@ -146,8 +149,11 @@ class Toolbox:
 class ToolRun:
     """The calls of one turn."""
 
-    def __init__(self, toolbox: Toolbox, turn: ToolTurn, sink: Sink) -> None:
-        """Results are written to `sink`."""
+    def __init__(
+        self, toolbox: Toolbox, turn: ToolTurn, sink: Sink, budgets: LoopBudgets | None = None
+    ) -> None:
+        """Results are written to `sink`; `budgets` count what is used."""
+        self._budgets = LoopBudgets((), ()) if budgets is None else budgets
         self._toolbox = toolbox
         self._turn = turn
         self._sink = sink
@@ -283,9 +289,14 @@ class ToolRun:
             return ToolOutcome("error", NOT_AN_OBJECT)
         if is_long(call) or call.id in self._lost:
             return ToolOutcome("error", TOO_LONG if is_long(call) else CANNOT_OPEN)
+        return self._one_too_many(call, arguments)
+
+    def _one_too_many(self, call: ToolCall, arguments: dict[str, Any]) -> ToolOutcome | None:
         name = json.canonical([call.name, arguments])
         self._made[name] += 1
-        return ToolOutcome("error", REPEATED) if self._made[name] > MOST_REPEATED else None
+        if self._made[name] > MOST_REPEATED:
+            return ToolOutcome("error", REPEATED)
+        return None if self._budgets.use(call) else ToolOutcome("denied", USED_UP)
 
     async def _run(
         self, tool: LoopTool, call: ToolCall, arguments: dict[str, Any], place: int

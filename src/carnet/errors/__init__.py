@@ -13,6 +13,7 @@
     │   ├── who              TokenMissing  TokenInvalid  PermissionMissing  TooManyFailures
     │   │                    PersonRequired  SessionInvalid  SignInCodeInvalid  CrossSite
     │   │                    CredentialInvalid  AccessDenied  CallerNotVerified  PolicyDenied
+    │   │                    HostUnknown
     │   ├── proof            SignatureMissing  SignatureInvalid  SignatureExpired
     │   │                    InsufficientCoverage  HeaderNotSigned  DigestInvalid
     │   │                    DigestMismatch  DestinationMismatch  KeyUnknown  KeyRevoked
@@ -27,6 +28,7 @@
     │   │                    ConversationNotFound  MessageNotFound  MemoryFileNotFound
     │   ├── chain            DepthExceeded  ChainFinal  RunCallsExceeded  LoopDetected
     │   ├── money            PaymentRequired  SpendingLimitReached  BillUnpaid  PayerRefused
+    │   │                    BudgetExceeded  PaymentRefused
     │   ├── forwarding       ForwardingNotAllowed  PeerNotListed
     │   ├── turns            IdempotencyMismatch  InProgress  DefinitionChanged  Cancelled
     │   │                    InterruptExpired  PolicyStateInvalid  Declined
@@ -66,6 +68,7 @@ from carnet.errors.malformed import *
 from carnet.errors.ours import *
 from carnet.errors.refused_call import *
 from carnet.errors.refused_identity import *
+from carnet.errors.refused_payment import *
 from carnet.errors.refused_state import *
 from carnet.errors.refused_task import *
 from carnet.errors.refused_trigger import *

@@ -299,11 +299,7 @@ class PaymentRequired(Refused, code="payment_required", status=402, public=("nee
 class SpendingLimitReached(
     Refused, code="spending_limit_reached", status=402, public=("needed", "left")
 ):
-    """The payer's spending limit or credit does not cover this call. Nothing was run or billed.
-
-    Nor is a call made for which nothing is left of the budget that the call above came with, its
-    money or its tokens: that of a travel document, or of a delegation.
-    """
+    """The payer's spending limit or credit does not cover this call. Nothing was run or billed."""
 
     template = "The payer's limit does not cover this call."
     hint = "Ask the operator to raise the limit; 'carnet ledger' shows what was spent."
@@ -312,6 +308,41 @@ class SpendingLimitReached(
     def safe_text(self) -> str:
         """The sentence, with its numbers where they are the caller's to know."""
         return super().safe_text + _numbers(self.facts)
+
+
+_NAMED = ("turns", "tool_calls", "wall_clock_seconds")  # what the names of budgets begin with
+_RAISE = {
+    "call": "carnet budget set RUN --calls N --tokens N --money AMOUNT",
+    "run": "carnet budget set RUN --calls N --tokens N --money AMOUNT",
+    "agent": "carnet budget set agent:NAME --money AMOUNT, or [agents.NAME] spending_limit",
+    "agent budgets": "[agents.NAME] budgets in carnet.toml",
+    "token budgets": "carnet tokens create NAME --budget NAME=N, for a new token",
+}
+
+
+class BudgetExceeded(
+    Refused,
+    code="budget_exceeded",
+    status=402,
+    public=("budget", "part", "observed", "limit"),
+):
+    """Nothing is left of a budget: that of the call, its token, person, peer, agent or run.
+
+    Refused before anything leaves: what it was for was not run or billed. `part` says of what
+    nothing is left: money, calls, tokens, seconds, or a named budget such as turns or tool_calls.
+    """
+
+    template = "The budget of this {budget} has no {part} left: {observed} of {limit}."
+    hint = "Answer from what you have, or have it raised: {fix}."
+
+    @property
+    def next_step(self) -> str:
+        """The command that raises it."""
+        subject = str(self.facts.get("budget", "call"))
+        if str(self.facts.get("part")).startswith(_NAMED):
+            subject = f"{subject} budgets"
+        fix = _RAISE.get(subject, f"carnet budget set {subject}:NAME --money AMOUNT")
+        return self.hint.format(fix=fix)
 
 
 class BillUnpaid(Refused, code="bill_unpaid", status=402, public=("unpaid",)):

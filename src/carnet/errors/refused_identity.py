@@ -65,6 +65,13 @@ class CrossSite(Refused, code="cross_site"):
     hint = "Send 'x-csrf-token' as 'GET /session' tells it, from a page of this gateway's origin."
 
 
+class HostUnknown(Refused, code="host_unknown", status=421):
+    """A page of the console was asked for under a name that is not this gateway's."""
+
+    template = "The pages of this gateway are not shown under this name."
+    hint = "Open it under its own address, or set [gateway] public_url to the one that you use."
+
+
 class PersonRequired(Refused, code="person_required"):
     """What was asked for belongs to people: memory, hooks, sessions. The token is a machine's."""
 

@@ -247,7 +247,7 @@ class Answering:
         self, exchange: Exchange, call: Call, writer: AnswerWriter, batch: Sequence[Event]
     ) -> Sequence[Event]:
         """Write a long batch in its caller's share of the event loop; the rest of it."""
-        shares, caller = shares_of(asyncio.get_running_loop()), call.payer.quota
+        shares, caller = shares_of(asyncio.get_running_loop()), call.payer.owing
         last = (len(batch) - 1) // WORDS * WORDS
         for at in range(0, last, WORDS):
             some = batch[at : at + WORDS]

@@ -41,8 +41,10 @@ from carnet.errors import (
 )
 from carnet.gateway.answer import REPLAYED_FIELD, Answering
 from carnet.gateway.bodies import LARGE_BYTES, LargeBodies, LargeBody
+from carnet.gateway.claims.brought import with_key, with_resolution
+from carnet.gateway.claims.payment import with_payment
 from carnet.gateway.loops.turn_calls import TurnCalls
-from carnet.gateway.people.signed_in import CookieRequests
+from carnet.gateway.people.signed_in import CookieRequests, Dispatch
 from carnet.gateway.published import Published
 from carnet.guards.caller.failures import Failures
 from carnet.http.exchange import (
@@ -50,7 +52,6 @@ from carnet.http.exchange import (
     Disconnected,
     Exchange,
     Receive,
-    RouteTable,
     Scope,
     Send,
     read_authorization,
@@ -61,9 +62,12 @@ from carnet.telemetry import Metrics
 from carnet.wire import travel
 from carnet.wire.crypto.components import Request
 from carnet.wire.dialects.dialect import Arrival, Dialect, Way
-from carnet.wire.dialects.policy import RESOLUTION_COVERED, RESOLUTION_START, read_resolution
+from carnet.wire.dialects.policy import RESOLUTION_COVERED, RESOLUTION_START
 from carnet.wire.grammar.headers import refuse_lookalikes
-from carnet.wire.stamps.stamp import KEY_START, Stamps, read_key
+from carnet.wire.stamps.prefer import PREFER_START, with_wait
+from carnet.wire.stamps.stamp import KEY_START, Stamps
+from carnet.wire.travel.budget import BUDGET_COVERED, BUDGET_START, with_budget
+from carnet.wire.travel.payment import PAYS
 
 logger = logging.getLogger("carnet.gateway")
 
@@ -76,7 +80,7 @@ class App:
     def __init__(
         self,
         *,
-        router: RouteTable,
+        router: Dispatch,
         refusing: Refusing,
         access: Access,
         failures: Failures,
@@ -242,7 +246,7 @@ class DialectEndpoint:
             agent=agent,
             by_host=lambda: self._published.named(exchange),
         )
-        arrival.correlation = exchange.line.correlation
+        arrival.correlation, arrival.path = exchange.line.correlation, exchange.path
         arrival.is_proxied = exchange.line.is_proxied
         if not dialect.is_signed:
             stamped = arrival.stamped()
@@ -322,20 +326,7 @@ class DialectEndpoint:
             return with_stamps(claim, arrival)
         if arrival.way.kind == "call":
             return with_proof(claim, arrival)
-        return with_resolution(with_key(claim, arrival), arrival)
-
-
-def with_key(claim: Claim, arrival: Arrival) -> Claim:
-    """The claim with the key that names its repeats, unless it is claimed by a name of its own."""
-    is_named = claim.exactly_once and claim.key is not None
-    return claim if is_named else structs.replace(claim, key=read_key(arrival.headers))
-
-
-def with_resolution(claim: Claim, arrival: Arrival) -> Claim:
-    """The claim with the answer that its turn waits for, if it brings one."""
-    if RESOLUTION_START not in arrival.headers.joined():
-        return claim
-    return structs.replace(claim, resolution=read_resolution(arrival.headers))
+        return with_payment(with_resolution(with_key(claim, arrival), arrival), arrival)
 
 
 def with_proof(claim: Claim, arrival: Arrival) -> Claim:
@@ -345,7 +336,14 @@ def with_proof(claim: Claim, arrival: Arrival) -> Claim:
     nor a key that would name its turn.
     """
     names = arrival.headers.joined()
-    if b"\nsignature-input" not in names and b"\ncarnet" not in names:  # nearly every request
+    if PREFER_START in names:
+        claim = with_wait(claim, arrival.headers)
+    is_bare = b"\nsignature-input" not in names
+    is_alone = is_bare and BUDGET_START in names and names.count(b"\ncarnet") == 1
+    if is_alone:
+        claim = with_budget(claim, arrival.headers)
+    if is_alone or (is_bare and b"\ncarnet" not in names):  # nearly every request
+        claim = claim if PAYS not in names else with_payment(claim, arrival)
         return claim if KEY_START not in names else with_key(claim, arrival)
     proof = travel.read_proof(arrival.request, arrival.body, arrival.stamps)
     if proof is not None:
@@ -353,7 +351,9 @@ def with_proof(claim: Claim, arrival: Arrival) -> Claim:
         claim = structs.replace(claim, proof=proof, marks=marks, authorization=None)
     elif KEY_START in names:
         claim = with_key(claim, arrival)
-    return claim if RESOLUTION_START not in names else with_resolution(claim, arrival)
+    claim = claim if PAYS not in names else with_payment(claim, arrival)
+    brings = RESOLUTION_START in names or BUDGET_START in names
+    return with_resolution(claim, arrival) if brings else claim
 
 
 def with_stamps(claim: Claim, arrival: Arrival) -> Claim:
@@ -364,8 +364,10 @@ def with_stamps(claim: Claim, arrival: Arrival) -> Claim:
         return claim
     stamped = arrival.stamped()
     document = travel.read_beside(headers, arrival.body)
-    if RESOLUTION_COVERED in proof.bases[0]:
+    if RESOLUTION_COVERED in proof.bases[0] or BUDGET_COVERED in proof.bases[0]:
         claim = with_resolution(claim, arrival)
+    if PAYS in proof.bases[0]:
+        claim = with_payment(claim, arrival)
     return structs.replace(
         claim,
         proof=structs.replace(proof, document=document),
@@ -377,21 +379,19 @@ def with_stamps(claim: Claim, arrival: Arrival) -> Claim:
 
 def request_of(exchange: Exchange) -> Request:
     """The request as far as a signature can see it."""
-    path, query = str(exchange.path, "latin-1"), str(exchange.query, "latin-1")
     return Request(
         method=exchange.method,
         authority=exchange.headers.get("host") or "",
-        path=path,
-        query=query or None,
+        path=str(exchange.path, "latin-1"),
+        query=str(exchange.query, "latin-1") or None,
         headers=exchange.headers,
         scheme=exchange.scheme,
     )
 
 
 def _of_document(document: Document | None, stamps: Stamps) -> tuple[Mark, ...]:
-    if document is None:
-        return ()
-    return (travel.mark(document, last_depth=stamps.limits.of("travel")),)
+    last = stamps.limits.of
+    return () if document is None else (travel.mark(document, last_depth=last("travel")),)
 
 
 def _sender(call: Call) -> str:

@@ -11,7 +11,9 @@ from carnet.telemetry import Metrics
 
 Check = Callable[[], bool]
 Reload = Callable[[], Awaitable[dict[str, Any]]]  # reads the configuration again: what came of it
+Values = Callable[[], list[dict[str, Any]]]
 Circuits = Callable[[], list[dict[str, Any]]]
+Findings = Callable[[], Awaitable[list[dict[str, str]]]]
 
 
 class Operations:
@@ -24,16 +26,21 @@ class Operations:
         metrics: Metrics,
         checks: dict[str, Check],
         circuits: Circuits,
+        findings: Findings,
+        values: Values,
     ) -> None:
         """`checks` are asked for readiness; each tells whether its part works.
 
-        `circuits` tells which upstreams are left alone at the moment.
+        `circuits` tells which upstreams are left alone at the moment, `findings` what a gateway
+        finds of its own parts, `values` the settings.
         """
         self._access = access
         self._metrics = metrics
         self._checks = checks
         self._circuits = circuits
-        self._api: dict[str, Any] = {}
+        self._findings = findings
+        self._values = values
+        self.api: dict[str, Any] = {}
         self._schemas: Mapping[str, dict[str, Any]] = {}
         self.draining = False
         self.reloading: Reload | None = None  # of a gateway that has a file
@@ -71,6 +78,11 @@ class Operations:
         content_type = self._metrics.content_type.encode()
         await exchange.reply(200, [(b"content-type", content_type)], self._metrics.text())
 
+    async def doctor(self, exchange: Exchange, caller: Caller) -> None:
+        """GET /-/doctor: what the gateway finds of its own parts, and how to mend it."""
+        del caller
+        await reply_json(exchange, {"findings": await self._findings()})
+
     async def reload(self, exchange: Exchange, caller: Caller) -> None:
         """POST /-/reload: read the configuration again, and say what came of it."""
         del caller
@@ -79,17 +91,22 @@ class Operations:
         page = await self.reloading()
         await reply_json(exchange, page, 200 if page["applied"] else 409)
 
+    async def config(self, exchange: Exchange, caller: Caller) -> None:
+        """GET /-/config: every value in force, and where it came from; no secret."""
+        del caller
+        await reply_json(exchange, {"values": self._values()})
+
     def describe(self, api: dict[str, Any], schemas: Mapping[str, dict[str, Any]]) -> None:
         """Tell of the shape of the API, once it is known what is served.
 
         `schemas` are those of the documents that gateways exchange, for who checks their own.
         """
-        self._api = api
+        self.api = api
         self._schemas = schemas
 
     async def openapi(self, exchange: Exchange) -> None:
         """GET /openapi.json."""
-        await reply_json(exchange, self._api)
+        await reply_json(exchange, self.api)
 
     async def schemas(self, exchange: Exchange) -> None:
         """GET /-/schemas/: which documents are described, and where."""
@@ -154,6 +171,14 @@ ROUTES = (
         media="text/plain",
     ),
     Row(
+        method="GET",
+        path="/-/doctor",
+        endpoint=Operations.doctor,
+        permission="metrics",
+        summary="What the gateway finds of its own parts, each with how to mend it",
+        answer="Page",
+    ),
+    Row(
         method="POST",
         path="/-/reload",
         endpoint=Operations.reload,
@@ -161,6 +186,14 @@ ROUTES = (
         summary="Read the configuration again",
         answer="Page",
         also=((409, "Page"),),
+    ),
+    Row(
+        method="GET",
+        path="/-/config",
+        endpoint=Operations.config,
+        permission="admin:config",
+        summary="The settings in force, and where each came from",
+        answer="Page",
     ),
     _open("/openapi.json", Operations.openapi, "This description"),
     _open("/-/errors/{code}", Operations.error, "What an error code means"),

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from carnet.core.chain.grounds import explained, read_grounds
+from carnet.core.chain.grounds import TANGLE, Grounds, explained, read_grounds
 from carnet.core.chain.turn import IN_PROCESS, Turn
 from carnet.core.chain.turn_id import ordinal_of
 from carnet.core.messages.events import Event, Failed, Waiting, read_events
@@ -86,6 +86,7 @@ def _asked_of(turn: Turn, record: InterruptRecord) -> Page:
         "id": asked.id,
         "kind": asked.kind,
         "message": asked.message,
+        "since": when(record.asked),
         "chain": chain_of(asked, turn.agent),
         "amount": None if asked.amount is None else format_amount(asked.amount),
         "currency": asked.currency,
@@ -157,13 +158,19 @@ async def run_page(
     outbound = await records.outbound(run, reader=reader)
     numbered = {turn.n: turn for turn in turns}
     outgoing = {
-        n: [outbound_page(call, numbered[n].turn) for call in calls]
+        n: [
+            outbound_page(call, numbered[n].turn) | ({"dialect": call.dialect} if full else {})
+            for call in calls
+        ]
         for n, calls in outbound.items()
     }
     entries = await records.ledger(run=run, account=None, limit=MOST_ENTRIES)
     ended = [turn.ended for turn in turns]
     content, is_cut = await _contents(records, run, reader) if full else ({}, False)
     shown = {turn.n: content[turn.n].page(turn, reader) for turn in turns if turn.n in content}
+    for n, kept in (await records.grounds(run, reader=reader) if full else {}).items():
+        if n in shown and (reader is None or numbered[n].actor == reader):
+            shown[n]["wire"] = wire_page(numbered[n], read_grounds(kept))
     for n, asked in (await records.questions(turns)).items():
         shown[n] = shown.get(n, {}) | _questions_of(numbered[n], asked)
     return {
@@ -178,6 +185,23 @@ async def run_page(
         "limit": _bound_of(turns, limit),
         "turns": tree(turns, outgoing, with_words=reader is None, contents=shown),
         **({"is_cut": is_cut} if full else {}),
+    }
+
+
+def wire_page(turn: Turn, grounds: Grounds) -> Page:
+    """How a turn was asked for: in which dialect, by which path, and with which of our headers.
+
+    No credential, no signature and no nonce is kept, so none is told; nor are other headers.
+    """
+    brought = [name for bit, name in enumerate(TANGLE) if grounds.tangle >> bit & 1]
+    return {
+        "dialect": turn.dialect or None,  # None: it was made in process
+        "path": grounds.path.decode("latin-1") or None,
+        "by": grounds.by,
+        "sender": grounds.sender,
+        "key": grounds.key,
+        "has_document": grounds.document,
+        "tangle": brought,
     }
 
 

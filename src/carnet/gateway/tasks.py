@@ -17,14 +17,20 @@ from msgspec.structs import replace
 
 from carnet.core.messages.events import Event, Waiting, is_terminal, read_in_pieces
 from carnet.core.messages.interrupt import Interrupt, InterruptRecord
-from carnet.core.people.address import is_agent_uri
 from carnet.core.people.identity import Caller
 from carnet.errors import CarnetError, TaskNotFound
 from carnet.gateway.published import Published
 from carnet.guards.caller.owner import Owners, check_time
 from carnet.guards.readers import Readers
 from carnet.http.exchange import reader_of
-from carnet.ports.calls.tasks import ChangedTasks, FoundTasks, StoredTask, Tasks
+from carnet.ports.calls.tasks import (
+    EVERY_TASK,
+    ChangedTasks,
+    FoundTasks,
+    StoredTask,
+    Tasks,
+    TaskScope,
+)
 from carnet.ports.calls.turns import Turns
 from carnet.ports.world.clock import Clock
 from carnet.wire.dialects.dialect import Question, TaskView
@@ -46,9 +52,14 @@ class TaskRecords:
         self._clock = clock
         self._kept_us = kept_hours * 3600 * 1_000_000
 
-    async def find(self, task: str) -> StoredTask:
-        """A task that is kept, or TaskNotFound."""
-        found = await self._tasks.find(task, kept_since=self._clock.wall_us() - self._kept_us)
+    async def seek(self, task: str, scope: TaskScope = EVERY_TASK) -> StoredTask | None:
+        """A task that is kept and in scope, or None."""
+        since = self._clock.wall_us() - self._kept_us
+        return await self._tasks.find(task, kept_since=since, scope=scope)
+
+    async def find(self, task: str, scope: TaskScope = EVERY_TASK) -> StoredTask:
+        """A task that is kept and in scope, or TaskNotFound."""
+        found = await self.seek(task, scope)
         if found is None:
             raise TaskNotFound
         return found
@@ -150,25 +161,21 @@ class TaskAccess:
     async def find(self, question: Question, caller: Caller | None) -> StoredTask:
         """The task that a question is about; `caller` has shown a token."""
         if caller is not None:
-            return await self._seen(question.task, reader_of(caller))
+            return await self.records.find(question.task, TaskScope(actor=reader_of(caller)))
         asking = question.asking
         if asking is not None:
             check_time(asking, self._clock.wall_us())
-        found = await self.records.find(question.task)
         try:
             name = self._published.target(question.agent or "").name
         except CarnetError:  # no such agent, so no such task of it
             raise TaskNotFound from None
-        if found.turn.agent != name or not is_agent_uri(found.sender):  # a token asked for it
-            raise TaskNotFound
-        now = self._clock.wall_us()
-        if asking is not None and not await self._owners.is_signed_by(found.sender, asking, now):
-            raise TaskNotFound
-        return found
-
-    async def _seen(self, task: str, reader: str | None) -> StoredTask:
-        found = await self.records.find(task)
-        if reader is not None and found.turn.actor != reader:
+        scope = TaskScope(agent=name, is_signed=True)  # others were asked for with a token
+        if asking is None:
+            return await self.records.find(question.task, scope)
+        found = await self.records.seek(question.task, scope)
+        sender = None if found is None else found.sender
+        is_theirs = await self._owners.is_signed_by(sender, asking, self._clock.wall_us())
+        if found is None or not is_theirs:
             raise TaskNotFound
         return found
 

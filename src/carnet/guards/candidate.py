@@ -17,6 +17,7 @@ from carnet.core.people.identity import Caller, Context, Payer, Secret, Skill, T
 from carnet.core.people.proof import Proof, Spending
 from carnet.errors import Internal, SignatureMissing
 from carnet.ports.calls.agent import Target
+from carnet.ports.calls.turns import Nonce
 from carnet.ports.trust.trust import Peer
 
 
@@ -42,6 +43,7 @@ class Candidate:
         "key",
         "now",
         "on_behalf_of",
+        "once",
         "path",
         "payer",
         "peer",
@@ -81,6 +83,7 @@ class Candidate:
         self.faults: tuple[Fault, ...] = ()  # why other evidence was set aside
         self.speaks = ""  # who of its organisation: those share no turns (M50)
         self.grant: Grant | None = None  # of an access token that was verified
+        self.once: Nonce | None = None  # of a payment that is good for one call
         self.context: Context | None = None  # what the caller says of itself, judged
         self.host: CallerHost | None = None  # whose it is, where that is listed and verified
         if claim.proof is not None:

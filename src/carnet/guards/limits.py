@@ -1,10 +1,5 @@
 """What bounds a call: who pays for it, how many are open, how often and how many in all.
 
-Quotas: how much of a day's tokens has a sender used, and how many of its tasks are not finished
-yet? The store counts. The name of a quota of tokens has the day in it: a new day begins with an
-empty one. Tasks have one of each agent and sender: one is taken when a task is accepted, and given
-back with its end, whichever that is.
-
 Rates: has a sender used up its rate? The store counts, in the transaction of the claim, calls whose
 signature held. What stands here is a memory of what it said: until then the sender's requests need
 not be verified to be refused.
@@ -23,27 +18,18 @@ Law 4. Who signs and brings no token pays for itself: a listed peer up to its cr
        which it answers for (R41). The subjects of an access token share what its issuer may owe.
 Law 5. Open calls are counted in this process, per caller and in all; whoever enters leaves,
        whatever happens.
-Law 6. What a call uses is told at its end. So a sender that has anything left is answered, and one
-       that has nothing left is refused until midnight, UTC.
-Law 7. Only calls whose signature held are counted, whatever they ended in; calls that an agent
-       makes for one of them in process use up the same quota.
-Law 8. A peer can give itself as many names as it likes: they share one quota and one rate.
-Law 9. A task costs its sender a place in the queue from the claim on; who repeats one that is known
-       takes no second place.
-Law 10. The id of a task is drawn here, of at least 122 random bits: who knows it may ask how far it
-       is.
-Law 11. It may only refuse, and never longer than the store said. What an agent is asked for by all,
+Law 6. A peer can give itself as many names as it likes: they share one quota and one rate.
+Law 7. It may only refuse, and never longer than the store said. What an agent is asked for by all,
        or a token has used up, is no sender's fault and is not remembered here.
-Law 12. Forged requests are counted nowhere: they can use up nobody's rate.
-Law 13. It is bounded: the sender that was refused first is forgotten first.
-Law 14. Counted in this process, for the runs that were seen last; the store's own count is the one
+Law 8. Forged requests are counted nowhere: they can use up nobody's rate.
+Law 9. It is bounded: the sender that was refused first is forgotten first.
+Law 10. Counted in this process, for the runs that were seen last; the store's own count is the one
        that survives and that processes share.
-Law 15. A repeat of a known turn is no new call.
+Law 11. A repeat of a known turn is no new call.
 """
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
-from datetime import date
 from typing import Final
 
 from carnet.core.chain.carnet import Position
@@ -52,7 +38,6 @@ from carnet.core.people.address import AGENT, host_of
 from carnet.core.people.grant import consented, payer_of
 from carnet.core.people.identity import Account, Caller, Payer, Secret, Token
 from carnet.core.people.proof import SECOND_US, Proof
-from carnet.core.sealed_call import Later
 from carnet.errors import (
     ForwardingNotAllowed,
     Overloaded,
@@ -63,13 +48,13 @@ from carnet.errors import (
     TooManyStreams,
 )
 from carnet.guards.candidate import Candidate
+from carnet.guards.payments import Payers, PaymentJudge
 from carnet.guards.readers import Readers
 from carnet.ports.calls.agent import Target
-from carnet.ports.calls.turns import TOKENS, Quota
 from carnet.ports.trust.trust import Peers, Tokens
 
-PAY = "pay"
-MOST_REMEMBERED = 4096
+PAY: Final = "pay"
+MOST_REMEMBERED: Final = 4096
 
 
 def is_origin(position: Position) -> bool:
@@ -80,21 +65,32 @@ def is_origin(position: Position) -> bool:
 class Paying:
     """Finds the payer of a claim."""
 
-    def __init__(self, *, tokens: Tokens, peers: Peers, domain: str) -> None:
-        """`domain` is ours: the issuer of our own tokens' accounts."""
+    def __init__(
+        self,
+        *,
+        tokens: Tokens,
+        peers: Peers,
+        domain: str,
+        payers: Payers | None = None,
+        currency: str = "",
+    ) -> None:
+        """`domain` is ours: the issuer of our own tokens' accounts; `currency` our ledger's.
+
+        `payers` verify the payments that calls bring along.
+        """
         self._tokens = tokens
         self._peers = peers
         self._domain = domain
+        self._payments = PaymentJudge(payers or Payers({}), currency)
         # Of tokens that pay for themselves.
         self._payers: Memo[int, tuple[Token, Payer]] = Memo(MOST_REMEMBERED)
 
-    def __call__(self, candidate: Candidate, /) -> None:
+    def __call__(self, candidate: Candidate, /) -> Awaitable[None] | None:
         """Prove the payer, and keep what may be forwarded."""
         claim, target = candidate.claim, candidate.target
-        if claim.forwarded is not None:
-            payer = self._forwarded(candidate, claim.forwarded)
-            candidate.credential = claim.forwarded
-        elif claim.proof is not None:
+        if claim.forwarded is not None or claim.payment is not None:
+            return self._brought(candidate)
+        if claim.proof is not None:
             payer = self._signed(candidate, claim.proof)
             # A document names who pays; and a turn that goes on is billed to whom it was (R41).
             if candidate.evidence and claim.proof.document is None and claim.resolution is None:
@@ -114,6 +110,30 @@ class Paying:
         if target.is_remote and target.auth_source == "agent-owned":
             payer, candidate.credential = self.agent_account(target.name), None
         candidate.payer = payer
+        return None
+
+    def _brought(self, candidate: Candidate) -> Awaitable[None] | None:
+        """Prove the payer of a claim that brings a payment, or somebody's credential."""
+        target, shown = candidate.target, self._payments.shown(candidate)
+        is_owned = target.is_remote and target.auth_source == "agent-owned"
+        if shown is not None and not is_owned:  # else it is not needed
+            check_pay(candidate.caller, target)
+            return self._payments.verify(candidate, shown, self._quota_of(candidate))
+        forwarded = candidate.claim.forwarded
+        if shown is None and forwarded is not None:
+            candidate.payer = self._forwarded(candidate, forwarded)
+            candidate.credential = forwarded
+        if is_owned:
+            candidate.payer, candidate.credential = self.agent_account(target.name), None
+        return None
+
+    def _quota_of(self, candidate: Candidate) -> str:
+        """That of whoever calls."""
+        if candidate.claim.proof is not None:
+            return self._signed(candidate, candidate.claim.proof).quota
+        if candidate.grant is not None:
+            return payer_of(candidate.grant).quota
+        return self._remembered(candidate.token).quota
 
     def _forwarded(self, candidate: Candidate, forwarded: Secret) -> Payer:
         actor = candidate.caller.actor
@@ -295,30 +315,10 @@ class Concurrency:
             self._streams[actor] = left
 
 
-DAY_SECONDS: Final = 86_400
-_EPOCH: Final = date(1970, 1, 1).toordinal()
-
-
 def counted_as(candidate: Candidate) -> str:
     """The sender whose rate and quotas a signed claim uses."""
     peer = candidate.peer
     return candidate.proof.sender if peer is None else AGENT + peer.domain
-
-
-def daily_tokens(candidate: Candidate, most: int) -> Quota:
-    """The tokens that a signed claim may use of today's, of which its agent allows so many."""
-    days, seconds = divmod(candidate.now // SECOND_US, DAY_SECONDS)
-    day = date.fromordinal(_EPOCH + days).isoformat()
-    return Quota(
-        name=f"{TOKENS}{day}/{candidate.target.name}/{counted_as(candidate)}",
-        limit=most,
-        retry_after=DAY_SECONDS - seconds,
-    )
-
-
-def unfinished(later: Later, limit: int) -> Quota:
-    """The place that a task takes until it has ended."""
-    return Quota(name=later.quota, limit=limit, take=1)
 
 
 MOST_RATES: Final = 4096

@@ -1,6 +1,7 @@
 """The description of the HTTP API (OpenAPI 3.1), made of the rows that are served.
 
-Law 1. What is served is described, and nothing else: there is no second list.
+Law 1. What is served is described, and nothing else: there is no second list. Pages for people are
+       no part of the API and are left out.
 Law 2. It is described as this gateway serves it: what its operator wants signed needs a signature.
 """
 
@@ -47,6 +48,8 @@ def describe(
     signed = {"signature"} if polling == "open" else {"signature", "polling"}
     paths: dict[str, Schema] = {}
     for route in routes:
+        if route.is_page:
+            continue
         item = paths.setdefault(route.path, _item(route))
         item[route.method.lower()] = _operation(
             route, _signature() if route.auth in signed else _stamps(route, chain or {})

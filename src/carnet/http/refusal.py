@@ -11,13 +11,18 @@ from carnet.http.exchange import pattern_of
 from carnet.wire.dialects.dialect import Dialect, Fields, Reply
 
 Refuse = Callable[[CarnetError, bytes, Fields], Reply]  # at a path, with what is there of its head
+Pages = Callable[[CarnetError, bytes, Reply], Reply]  # of a usual answer the one that people read
 
 
 class Refusing:
     """Writes refusals."""
 
-    def __init__(self, dialects: Sequence[Dialect]) -> None:
-        """The first has the words for the paths that belong to no other."""
+    def __init__(self, dialects: Sequence[Dialect], pages: Pages | None = None) -> None:
+        """The first has the words for the paths that belong to no other.
+
+        `pages` writes those that people look at.
+        """
+        self._pages = pages
         self._default = dialects[0]
         self._others = [(_paths_of(dialect), dialect) for dialect in dialects[1:]]
 
@@ -35,7 +40,7 @@ class Refusing:
         reply.headers.extend(error.fields)
         if isinstance(error, MethodNotAllowed):  # RFC 9110, 15.5.6
             reply.headers.append((b"allow", str(error.facts.get("allow") or "").encode()))
-        return reply
+        return reply if self._pages is None else self._pages(error, path, reply)
 
 
 def _paths_of(dialect: Dialect) -> re.Pattern[bytes]:

@@ -16,6 +16,8 @@ from carnet.ports.world.clock import Clock, Ids
 from carnet.stores.commit.queue import MOST_WAITING
 from carnet.stores.database import Database
 from carnet.stores.dialogues.journal import DialogueJournal
+from carnet.stores.ledger.budgets import StoredBudgets
+from carnet.stores.ledger.vouchers import StoredVouchers
 from carnet.stores.lock import Lock
 from carnet.stores.migration import unusable
 from carnet.stores.secrets import secrets_file
@@ -80,7 +82,9 @@ async def open_store(
         keys=StoredKeys(database, keys, clock),
         pinned=StoredPinnedKeys(database, file_keys),
         delegations=StoredDelegations(database, clock),
+        vouchers=StoredVouchers(database, clock),
         callers=StoredCallers(database, keys, ids),
+        budgets=StoredBudgets(database),
         sessions=StoredSessions(database, keys, clock, ids),
     )
     release = None if lock is None else lock.release

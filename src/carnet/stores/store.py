@@ -7,7 +7,7 @@ Law 2. What others write (tokens, people, peers, keys) is seen within a second.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final
 
@@ -16,10 +16,13 @@ from msgspec.structs import replace
 
 from carnet.core.people.caller_host import CallerHost
 from carnet.core.people.identity import Secret
+from carnet.core.people.proof import Spending
 from carnet.errors import CarnetError, ConfigInvalid
+from carnet.ports.money.budgets import BudgetRecord
 from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock
+from carnet.ports.world.outbox import Delivery
 from carnet.stores.calls.inbox import StoredInbox
 from carnet.stores.calls.questions import StoredQuestions
 from carnet.stores.calls.records import StoredRecords
@@ -94,6 +97,7 @@ class Store:
     """What survives a crash."""
 
     _upkeep: asyncio.Task[None] | None = None  # until it is started
+    on_budget: Callable[[BudgetRecord], Sequence[Delivery]] | None = None  # what tells of one
 
     def __init__(
         self,
@@ -107,8 +111,8 @@ class Store:
     ) -> None:
         """`worker` is us."""
         self._database, self._clock, self.callers = database, clock, trust.callers
-        self._serves, self._release = worker.serves, worker.release
-        self._lease_seconds, self.worker = worker.lease_seconds, worker.name
+        self._serves, self._release, self.worker = worker.serves, worker.release, worker.name
+        self._lease_seconds, self.delegations = worker.lease_seconds, trust.delegations
         self._watches = RunWatches(poll_seconds=POLL_SECONDS if database.is_shared else None)
         self._trust = TrustReader(trust, database, clock, self._trust_changed)
         self._flushed = self._renewed = self._sealed = clock.monotonic()
@@ -116,7 +120,7 @@ class Store:
         self._nonces, self._search_rows = Nonces(database, clock), SearchRows(database)
         self._checkpoints, self.used_nonces = self._beside(database)
         self.tokens, self.peers, self.people = trust.tokens, trust.peers, trust.people
-        self.keys, self.pinned, self.delegations = trust.keys, trust.pinned, trust.delegations
+        self.keys, self.pinned, self.vouchers = trust.keys, trust.pinned, trust.vouchers
         call_seal, search_rows = CallSeal(secrets), self._search_rows
         waiting = self._waiting = Interrupts(database, secrets, wait_hours=hours.waiting)
         self.receipts, self.questions = StoredReceipts(database), StoredQuestions(database, waiting)
@@ -141,6 +145,7 @@ class Store:
         )
         self.records: Final = StoredRecords(database, search_rows, waiting, self.people)
         self.payments, self.statements, self.settlements = self._money(database, search_rows)
+        self.budgets = trust.budgets
         self.cluster: Final = StoredCluster(database, self.worker) if database.is_shared else None
         self.pruner: Final = Pruner(database, clock)
         self._cleanup = Cleanup(database, self.tasks, self.outbox, clock, task_hours=hours.tasks)
@@ -200,8 +205,11 @@ class Store:
         """Write nothing, but as a write would: raises if it could not be made."""
         await self._database.execute(_PROBE, ("",))
 
-    async def start(self) -> int:
-        """Take the store into service; the number of turns that an earlier worker left behind."""
+    async def start(self, limits: Mapping[str, Spending] | None = None) -> int:
+        """Take the store into service; the number of turns that an earlier worker left behind.
+
+        `limits` are the budgets that the configuration has.
+        """
         lost = 0
         if self._serves:
             if not self._database.is_shared:
@@ -215,6 +223,8 @@ class Store:
             await self._seal()
             await self.keys.ensure(self._clock.wall_us())
         await self.refresh()
+        if limits is not None:
+            await self.budgets.take_written(limits, self._clock.wall_us())
         self._upkeep = asyncio.create_task(self._keep_up(), name="carnet-store-upkeep")
         return lost
 
@@ -276,7 +286,7 @@ class Store:
         if self._serves:
             parts += [self.sessions.keep, self.revocations.keep, self._search_rows.keep]
             parts += [self._nonces.keep, self._expire, self._cleanup.keep, self.pruner.keep]
-            parts += [self.triggers.keep, self._delete]
+            parts += [self.triggers.keep, self._delete, self._warn]
         await _all_of(parts)
 
     def _trust_changed(self) -> None:
@@ -289,6 +299,14 @@ class Store:
 
     async def _expire(self) -> None:
         await self.expiry.end(self._clock.wall_us())
+
+    async def _warn(self) -> None:
+        """Tell of budgets of which most is used: kept to be told, then noted, so once at least."""
+        tell = self.on_budget
+        for one in () if tell is None else await self.budgets.to_warn():
+            now = self._clock.wall_us()
+            await self.outbox.put([] if tell is None else tell(one), now)
+            await self.budgets.warned(one, now)
 
     async def _delete(self) -> None:
         await self.conversations.deletion.finish(self._clock.wall_us())

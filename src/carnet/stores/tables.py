@@ -33,6 +33,8 @@ TABLES: Final = (
     Table("checkpoint", "kept"),
     Table("sealed", "kept"),
     Table("purse", "own"),
+    Table("budget", "own"),
+    Table("budget_warning", "own"),
     Table("settlement", "kept"),
     Table("rate", "own"),
     Table("token", "own", numbered=True),

@@ -44,6 +44,7 @@ class MemoryTokens:
             client=token.client,
             workspace=token.workspace,
             chain_depth=token.chain_depth,
+            budgets=token.budgets,
             ceiling=ceiling_of(
                 token.allow,
                 token.deny,

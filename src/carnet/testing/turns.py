@@ -11,7 +11,7 @@ from msgspec.structs import asdict, replace
 
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.events import Event, read_events
-from carnet.core.messages.interrupt import PAYMENT, InterruptRecord, hash_state
+from carnet.core.messages.interrupt import APPROVAL, PAYMENT, InterruptRecord, hash_state
 from carnet.core.messages.outbound_call import with_records
 from carnet.ports.calls.tasks import Callback, TaskClaim
 from carnet.ports.calls.turns import (
@@ -25,6 +25,7 @@ from carnet.ports.calls.turns import (
 )
 from carnet.ports.world.outbox import Delivery
 from carnet.stores.database import Flush, Row
+from carnet.stores.turn.budgets import BudgetBook
 from carnet.stores.turn.callbacks import NotifyingFinish
 from carnet.stores.turn.claim_rules import ClaimRules, Run
 from carnet.stores.turn.finish_rules import FinishRules, appended
@@ -55,6 +56,7 @@ class MemoryTurns:
         self.batches: dict[int, list[bytes]] = {}
         self.grounds: dict[int, bytes] = {}  # why turns were admitted
         self.interrupted: dict[int, list[InterruptRecord]] = {}  # what turns wait for
+        self.budgets = BudgetBook()
         self.debits: list[Debit] = []
         self.unpaid: dict[str, int] = {}  # of each quota, what is owed above its limit
         self.per_caller = MOST_OF_CALLER  # turns that may wait
@@ -100,7 +102,7 @@ class MemoryTurns:
         rules.turn_numbers, rules.run_numbers = [len(self.turns) + 1], [len(self._runs) + 1]
         rules.runs, rules.depths = self._runs, self._depths
         rules.tats, rules.held, rules.nonces = self.rates, self._held, self.nonces
-        rules.unpaid = self.unpaid
+        rules.unpaid, rules.budgets = self.unpaid, self.budgets
         rules.known = {turn.key: self._row(turn) for turn in self.turns.values()}
         rules.pending = [
             (
@@ -176,7 +178,7 @@ class MemoryTurns:
         self.before_write()
         rules = FinishRules()
         rules.read([self._held_row(finish.turn.n)])
-        rules.spent = dict(self._held)
+        rules.spent, rules.budgets = dict(self._held), self.budgets
         record = rules.end(self._prepared(finish))
         if not isinstance(record, Turn):
             raise record
@@ -213,7 +215,8 @@ class MemoryTurns:
         """A turn as the rules of an end read it."""
         turn, rest = self.turns[n], self._rest[n]
         what = (turn.n, turn.fence, rest["reserve"], rest["purse"], rest["run"], turn.state)
-        return (*what, rest.get("holds"), turn.cost, self._costs.get(rest["run"], 0))
+        costs = (turn.cost, rest.get("budget"), self._costs.get(rest["run"], 0))
+        return (*what, rest.get("holds"), *costs)
 
     def _prepared(self, finish: TurnFinish) -> TurnFinish:
         """An end with all that a store adds to it; nothing is sealed."""
@@ -287,4 +290,5 @@ class MemoryTurns:
 def _charged(record: InterruptRecord) -> int:
     """What its turn debits if it is accepted."""
     asked = record.interrupt
-    return (asked.amount or 0) if record.is_charged and asked.kind == PAYMENT else 0
+    is_money = asked.kind in {PAYMENT, APPROVAL}
+    return (asked.amount or 0) if record.is_charged and is_money else 0

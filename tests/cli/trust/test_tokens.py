@@ -126,10 +126,12 @@ def test_a_peer_is_admitted_changed_listed_and_forgotten(cli: Cli, home: Path) -
             "domain": "b.example",
             "url": URL,
             "dialect": "tangle",
+            "auth": "auto",
             "may_forward_authorization": True,
             "has_token": True,
             "credit": "100",
             "max_cost": "1",
+            "certificate": None,
             "from_file": False,
         }
     ]

@@ -13,6 +13,7 @@ from carnet.core.chain.carnet import (
     Trace,
     check_depth,
     merge,
+    within_budget,
 )
 from carnet.core.chain.turn_id import scoped_turn_id, turn_id
 from carnet.errors import (
@@ -221,3 +222,62 @@ def test_each_stamp_has_its_own_limit_and_the_others_the_default() -> None:
     assert [limits.of(stamp) for stamp in ("slow", "long", "other")] == [3, 16, 3]
     assert limits.clamped(10) == DepthLimits(by_stamp={"slow": 3, "long": 10}, default=3)
     assert limits.clamped(2) == DepthLimits(by_stamp={"slow": 2, "long": 2}, default=2)
+
+
+def test_what_a_stamp_names_itself_holds_beside_another_and_not_what_is_usual_here() -> None:
+    document = Mark(stamp="travel", depth=5, last_depth=3, is_usual=True, own_depth=7)
+    context = Mark(stamp="caller_context", depth=5, last_depth=16)
+    assert merge([context, document]).last_depth == 7
+    wide = Mark(stamp="travel", depth=5, last_depth=3, is_usual=True, own_depth=40)
+    assert merge([context, wide]).last_depth == 16
+    silent = Mark(stamp="tangle", run="r")
+    assert merge([silent, document]).last_depth == 3  # nobody else bounds it
+
+
+def test_a_stamp_that_names_the_same_depth_itself_does_not_bound_in_place_of_another() -> None:
+    chain = Mark(stamp="chain", depth=1, last_depth=3, is_usual=True, own_depth=4)
+    mentions = Mark(stamp="mentionable", depth=1, last_depth=4)
+    for marks in ([chain, mentions], [mentions, chain]):
+        position = merge(marks)
+        assert (position.last_depth, position.bound_by) == (4, "mentionable")
+
+
+BUDGETS = st.lists(st.integers(1, 40), min_size=1, max_size=3)
+
+
+@given(BUDGETS, st.integers(0, 20), st.none() | st.integers(0, 20))
+def test_the_lowest_budget_holds_whichever_dialect_a_call_leaves_by(
+    ceilings: list[int], default: int, last_depth: int | None
+) -> None:
+    place = Carnet(run="r", turn="t", last_depth=last_depth)
+    for ceiling in ceilings:
+        place = within_budget(place, ceiling, of="token", default=3)
+    bound = place.bound(default)
+    assert bound <= min(ceilings) - 1
+    assert bound <= (default if last_depth is None else last_depth)
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "default", "last", "by"),
+    [(8, 16, 7, "chain_depth"), (8, 3, 3, "x"), (40, 16, 16, "x"), (2, 16, 1, "chain_depth")],
+)
+def test_a_budget_above_the_usual_limit_is_kept_for_dialects_with_longer_chains(
+    ceiling: int, default: int, last: int, by: str
+) -> None:
+    place = within_budget(Carnet(run="r", turn="t"), ceiling, of="agent", default=3)
+    out = place.next_hop(index=0, speaker="s", key=b"k" * 32, default=default, stamp="x")
+    assert (out.last_depth, out.bound_by) == (last, by)
+
+
+def test_a_budget_that_leaves_nothing_is_not_raised_by_another() -> None:
+    place = within_budget(Carnet(run="r", turn="t"), 1, of="token", default=0)
+    assert within_budget(place, 9, of="agent", default=0).bound(16) == 0
+
+
+def test_a_budget_that_has_ended_is_told_as_one_where_a_call_would_leave() -> None:
+    place = within_budget(Carnet(run="r", turn="t"), 1, of="token", default=0)
+    with pytest.raises(DepthExceeded) as refused:
+        place.refuse_if_final(16)
+    assert refused.value.facts["stamp"] == "chain_depth"
+    with pytest.raises(DepthExceeded):
+        within_budget(Carnet(run="r", turn="t", depth=3), 3, of="token", default=16)

@@ -30,13 +30,14 @@ _CALLS: Final = (
     *("upstream.mid_event", "upstream.done"),
 )
 _ENDS: Final = ("t3.begin", "t3.before_commit", "t3.after_commit")
+_SPENDS: Final = "budget.written"  # of one that was told what it may spend, and calls others
 _REPLIES: Final = ("reply.before_write", "reply.after_write")
 
 # While the call is made and begins to wait. What waits is told as an error is, and of those nobody
 # notes that they were written; the sibling at Globex answers.
 ASKED: Final = {
     "acme": (*_CALLED, *_CALLS, *_ENDS, "wait.kept", "reply.before_write"),
-    "globex": (*_CALLED, "t1.nonce", *_CALLS, *_ENDS, "wait.kept", *_REPLIES),
+    "globex": (*_CALLED, "t1.nonce", _SPENDS, *_CALLS, *_ENDS, "wait.kept", *_REPLIES),
     "initech": (*_CALLED, "t1.nonce", *_ENDS, "wait.kept", "reply.before_write"),
 }
 # From the answer in the inbox until the call, made again, has been answered.
@@ -45,7 +46,7 @@ ANSWERED: Final = {
         *("answer.begin", "answer.done", "resolve.used", "task.queued", "task.leased"),
         *(*_CALLED, *_CALLS, *_ENDS, *_REPLIES),
     ),
-    "globex": (*_CALLED, "t1.nonce", "resolve.used", *_CALLS, *_ENDS, *_REPLIES),
+    "globex": (*_CALLED, "t1.nonce", "resolve.used", _SPENDS, *_CALLS, *_ENDS, *_REPLIES),
     "initech": (*_CALLED, "t1.nonce", "resolve.used", *_ENDS, *_REPLIES),
 }
 STOPPED: Final = ("drain.begin", "drain.mid")  # of a gateway that is told to stop while it waits

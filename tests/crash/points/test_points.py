@@ -26,7 +26,9 @@ from tests.faults.stores import STORES
 from tests.gateway.conversations import test_messages_killed
 from tests.gateway.people import test_sessions_killed
 from tests.gateway.triggers import test_starter_killed
+from tests.interop.budgets import test_killed
 from tests.interop.composition import test_orchestrator
+from tests.interop.payers import test_killed as test_vouchers_killed
 
 
 @pytest.mark.parametrize("point", WHOLE)
@@ -82,7 +84,8 @@ def test_every_crash_point_is_killed_at() -> None:
     of_tasks = {case.partition(":")[0] for case in task_matrix.CASES}
     others = {*test_dialogue_points.POINTS, *test_messages_killed.POINTS}
     others |= test_starter_killed.POINTS | set(test_loop_points.MEMORY_POINTS)
-    others |= set(test_orchestrator.ASKING) | test_sessions_killed.POINTS
+    others |= set(test_orchestrator.ASKING) | test_sessions_killed.POINTS | test_killed.POINTS
+    others |= test_vouchers_killed.POINTS
     assert {*CASES, *of_tasks, *WAITING, *question_matrix.CASES, *others} == POINTS
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 from carnet.testing.address import Address
 from tests.docs.first.masks import masked
 from tests.docs.test_quickstart import MARK, ROOT, blocks_of, steps_of, typed
+from tests.stores.support import servers
 
 README = ROOT / "README.md"
 MADE_BY_MAKE = ("make test",)  # every check, this one too
+POSTGRES = "postgresql://carnet@db.example/carnet"
 NOBODY = "https://gw.globex.example"  # a test calls nobody outside: a port where nobody listens
 
 
@@ -52,7 +54,9 @@ def written_agent() -> list[str]:
     ]
 
 
-def test_every_command_of_the_readme_prints_what_it_says(tmp_path: Path) -> None:
+def test_every_command_of_the_readme_prints_what_it_says(
+    tmp_path: Path, server: servers.Server
+) -> None:
     first, *steps = steps_of(README)
     assert [line.split("#")[0].strip() for line in first.commands.splitlines()] == [
         "make serve",
@@ -65,8 +69,11 @@ def test_every_command_of_the_readme_prints_what_it_says(tmp_path: Path) -> None
     for step in steps:
         if "researcher" in step.commands:
             lines += [*stopped(), *written_agent(), *served(address)]
+        if POSTGRES in step.commands:  # which wants an empty database, and nobody who serves
+            lines += stopped()
         lines += [f"{{\n{step.commands}}}", f"echo '{MARK}'"]
     script = "\n".join(lines).replace("8700", str(address.port)).replace(NOBODY, nobody.url)
+    script = script.replace(POSTGRES, server.create())
     printed = typed(script, tmp_path, [address])
     printed = printed.replace(nobody.url, NOBODY).replace(str(tmp_path), "/path/to")
     banner, answer, *others = [masked(each, {"8700": address}) for each in printed.split(MARK)]

@@ -191,7 +191,7 @@ def test_a_whole_address_is_taken_for_the_path_in_it(
 def test_an_address_without_a_path_has_the_shortest_one(acme: Organisation, target: bytes) -> None:
     raw = b"GET " + target + b" HTTP/1.1\r\nHost: a\r\nconnection: close\r\n\r\n"
     (answer,) = say(acme.port, raw)
-    assert (answer.status, answer.code) == (404, "not_found")  # as at any path that is not served
+    assert (answer.status, answer.code) == (421, "host_unknown")  # there the console is, under ours
 
 
 def test_a_call_to_a_whole_address_is_answered(acme: Organisation) -> None:

@@ -86,9 +86,10 @@ TOO_LARGE = {
 }
 
 # What is well framed is for the application to refuse: nothing is served at these paths.
+NOWHERE = b"GET /nowhere HTTP/1.1\r\nHost: a\r\n"
 FOR_THE_APPLICATION = {
-    "under_hdr": GET + b"x_tangle_forwarded_depth: 0\r\n\r\n",
-    "dup_depth": GET + b"x-tangle-forwarded-depth: 0\r\nX-Tangle-Forwarded-Depth: 3\r\n\r\n",
+    "under_hdr": NOWHERE + b"x_tangle_forwarded_depth: 0\r\n\r\n",
+    "dup_depth": NOWHERE + b"x-tangle-forwarded-depth: 0\r\nX-Tangle-Forwarded-Depth: 3\r\n\r\n",
     "pctpath": b"GET /%2e%2e/a%00b HTTP/1.1\r\nHost: a\r\n\r\n",
     "slashes": b"GET //evil/healthz HTTP/1.1\r\nHost: a\r\n\r\n",
 }

@@ -91,7 +91,8 @@ def test_a_repeat_of_a_deleted_turn_is_told_so_and_not_run(alice: Person) -> Non
     answer = alice.get(f"/conversations/{sent.conversation}").json["messages"][0]
     ran = alice.ran("once more")
     ((turn,),) = rows(alice.home, "SELECT turn FROM message WHERE id = ?", answer["id"])
-    alice.send("DELETE", f"/conversations/{sent.conversation}")
+    gone = alice.send("DELETE", f"/conversations/{sent.conversation}")
+    assert gone.status == 200, gone.body
     ids = [("x-tangle-runid", answer["run"]), ("x-tangle-turnid", turn)]
     for stream in (False, True):
         reply = alice.home.chat("once more", "echo", token=alice.token, headers=ids, stream=stream)

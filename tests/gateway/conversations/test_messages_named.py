@@ -1,6 +1,7 @@
 """Handles that a message begins with, and mentions in an answer, on each store (R37)."""
 
 from functools import partial
+from typing import Any
 
 from carnet.testing.wait import until
 from tests.gateway.conversations.scene import Person
@@ -50,6 +51,42 @@ def test_what_one_of_several_asks_for_stands_beside_the_answers_of_the_others(
         assert newest["content"] == f"{line}\n\ncritic:\nweak: fly"
 
 
+def test_a_mention_in_what_one_of_several_answers_is_relayed_as_its_own(alice: Person) -> None:
+    sent = alice.say("@chair, @echo@acme.example: a trip")
+    words = "Let us hear @critic about a trip."
+    assert sent.text == (
+        f"chair:\n{words}\n\n@echo@acme.example:\nYou said: a tripweak: chair says: {words}"
+    )
+    (relay,) = [each.data for each in sent.frames if each.event == "relay"]
+    assert (relay["author"], relay["code"]) == ("critic", None)
+    relayed, answer, _ = alice.get(f"/conversations/{sent.conversation}").json["messages"]
+    assert (relayed["author"], answer["author"]) == ("critic", "panel")
+    run = alice.get(f"/runs/{answer['run']}").json
+    depths = sorted((turn["depth"], turn["agent"]) for turn in _turns(run))
+    assert depths == [(0, "panel"), (1, "chair"), (1, "echo"), (2, "critic")]
+
+
+def test_what_somebody_asks_for_who_was_mentioned_is_asked_and_answered(alice: Person) -> None:
+    for outcome in ("accepted", "rejected"):
+        word = f"hear @asks {outcome}"
+        sent = alice.say(word, agent="echo")
+        asked = f"echo says: You said: {word}"
+        (question,) = [each.data for each in sent.frames if each.event == "approval-request"]
+        assert question["summary"] == f"May I {asked}?"
+        assert sent.end["finish_reason"] == "approval_required"
+        assert sent.text == f"You said: {word}"
+        decided = alice.post(f"/approvals/{question['request_id']}", {"outcome": outcome})
+        assert decided.status == 200, decided.body
+        place = f"/conversations/{sent.conversation}"
+        page = until(
+            partial(_page, alice, place), lambda seen: seen["messages"][-2]["state"] == "whole"
+        )
+        relayed, answer, _ = page["messages"]
+        assert (answer["author"], relayed["author"]) == ("echo", "asks")
+        assert (relayed["content"], page["size"]) == (f"{outcome} {asked}", 3)
+        assert alice.ran(word) == 1  # what it has said is not thought of again
+
+
 def test_a_mention_in_an_answer_is_relayed_as_a_message_of_its_own(alice: Person) -> None:
     sent = alice.say("a plan", agent="chair", client_message_id="c1")
     assert sent.events == ["text-delta", "relay", "text-delta", "done"]
@@ -74,6 +111,10 @@ def test_a_mention_in_an_answer_is_relayed_as_a_message_of_its_own(alice: Person
     assert "assistant: critic said: weak: chair says:" in recalled.text
     again = alice.ask(f"/conversations/{sent.conversation}/regenerate", {"message": sent.message})
     assert again.events == sent.events
+
+
+def _page(alice: Person, place: str) -> Any:
+    return alice.get(place).json
 
 
 def _newest(alice: Person, place: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from itertools import count
 from carnet.core.people.identity import Account, Actor, Caller, Token
 from carnet.core.people.person import Person
 from carnet.gateway.people.ledger import Holdings
-from carnet.ports.world.payments import HeldAccount
+from carnet.ports.money.payments import HeldAccount
 from tests.support.organisation import Organisation
 
 ACME = "acme.example"

@@ -67,7 +67,7 @@ def test_a_link_shows_a_page_and_signs_in_once(acme: Organisation, alice: Somebo
         assert "form-action 'self'" in page.headers["content-security-policy"]
         assert (page.headers["cache-control"], browser.cookie) == ("no-store", "")
     reply = browser.press(link, [("origin", acme.url), ("sec-fetch-site", "same-origin")])
-    assert (reply.status, reply.headers["location"]) == (303, "/session")
+    assert (reply.status, reply.headers["location"]) == (303, "/console/")
     assert browser.send("GET", "/session").json["person"] == alice.name
     again = Browser(acme).press(link)
     assert (again.status, again.code) == (401, "sign_in_code_invalid")

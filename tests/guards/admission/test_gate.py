@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from carnet.core.call import Ask, Call, Price
+from carnet.core.call import Ask, Call, Price, quote
 from carnet.core.chain.carnet import DepthLimits, Mark
 from carnet.core.messages.events import Message
 from carnet.core.people.identity import Account
@@ -26,7 +26,6 @@ from carnet.errors import (
 )
 from carnet.guards.admission.gate import Gate
 from carnet.guards.admission.order import GateParts
-from carnet.guards.admission.transaction import quote
 from carnet.guards.limits import Concurrency
 from carnet.ports.calls.agent import Target
 from carnet.ports.calls.turns import Denied, TurnClaim, Verdict

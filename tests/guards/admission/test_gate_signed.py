@@ -12,6 +12,7 @@ from carnet.core.people.identity import Account, Secret
 from carnet.core.people.proof import SECOND_US, Spending
 from carnet.errors import (
     AgentNotFound,
+    BudgetExceeded,
     CarnetError,
     ChainMismatch,
     DepthExceeded,
@@ -27,7 +28,6 @@ from carnet.errors import (
     SignatureInvalid,
     SkillForbidden,
     SkillNotFound,
-    SpendingLimitReached,
     TimestampOutOfWindow,
 )
 from carnet.ports.calls.turns import Denied, TurnClaim, Verdict
@@ -307,7 +307,7 @@ async def test_a_document_narrows_and_a_loop_is_refused() -> None:
         agent="paid",
         proof=travelled(document=document(budget=tight), nonce="nonce-2"),
     )
-    assert await refused(scene, paid) is SpendingLimitReached
+    assert await refused(scene, paid) is BudgetExceeded
 
 
 # ---------------------------------------------------------- what an agent does for its caller
@@ -344,7 +344,7 @@ async def test_what_an_agent_calls_is_within_what_its_caller_has_left() -> None:
     proof = travelled(document=document(budget=left))
     parent = await admit(scene, replace(signed_claim(proof=proof), marks=()))
     assert (await child(scene, parent, "echo")).carnet.budget == left
-    with pytest.raises(SpendingLimitReached):
+    with pytest.raises(BudgetExceeded):
         await child(scene, parent, "paid")
 
 

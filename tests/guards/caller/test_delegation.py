@@ -9,6 +9,7 @@ from carnet.core.call import Ask, Claim
 from carnet.core.messages.events import Message
 from carnet.core.people.proof import SECOND_US, Spending
 from carnet.errors import (
+    BudgetExceeded,
     CarnetError,
     DelegationExceeded,
     DelegationInvalid,
@@ -17,7 +18,6 @@ from carnet.errors import (
     DepthExceeded,
     LoopDetected,
     PeerUnreachable,
-    SpendingLimitReached,
 )
 from carnet.guards.caller import delegation as guard
 from carnet.guards.caller.delegation import Delegated, InScope, once_of
@@ -425,7 +425,7 @@ async def test_tokens_that_a_delegation_grants_bound_what_follows_their_use(
     assert child.allowance is call.allowance
     call.allowance.use(51)
     for parent in (call, child):
-        with pytest.raises(SpendingLimitReached):
+        with pytest.raises(BudgetExceeded):
             await gate.gate.admit_child(parent, "desk", ask, index=1, auth="forward-user")
 
 

@@ -1,5 +1,8 @@
 """Who may ask about a task: whoever signed for it, just now, with a key of its own."""
 
+import sys
+from collections import Counter
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -54,3 +57,24 @@ async def test_a_key_may_be_learned_where_there_is_a_card() -> None:
     assert await owners.is_signed_by(STRANGER, ASKING, NOW)
     assert not await owners.is_signed_by(ONE_LABEL, ASKING, NOW)
     assert ring.learns == [STRANGER]
+
+
+async def test_a_signature_is_judged_whether_there_is_a_sender_or_not() -> None:
+    """A67: for each text that it may cover, whoever's key it is, and if it held for the first."""
+    ring = MemoryRing()
+    ring.pin(STRANGER, "k1", PUBLIC)
+    owners, judged = Owners(ring), Counter[str]()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        judged[frame.f_code.co_name] += event == "call"
+
+    found = []
+    for sender, keyid in ((STRANGER, "k1"), (STRANGER, "k2"), (ONE_LABEL, "k1"), (None, "k1")):
+        judged.clear()
+        sys.setprofile(note)
+        try:
+            is_theirs = await owners.is_signed_by(sender, replace(ASKING, keyid=keyid), NOW)
+        finally:
+            sys.setprofile(None)
+        found.append((is_theirs, judged[ed25519.holds.__name__]))
+    assert found == [(True, 2), (False, 2), (False, 2), (False, 2)]

@@ -9,7 +9,7 @@ from carnet.core.chain.turn import TurnState
 from carnet.core.messages.events import Message
 from carnet.core.people.proof import SECOND_US
 from carnet.errors import TokenBudgetExceeded
-from carnet.guards.limits import DAY_SECONDS
+from carnet.guards.quotas import DAY_SECONDS
 from carnet.ports.calls.turns import Quota, TurnClaim, TurnFinish, Use, Verdict
 from carnet.testing.turns import MemoryTurns
 from tests.guards.signed_scene import (

@@ -4,10 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from carnet.core.call import Ask, Call
+from carnet.core.chain.allowance import Aside
 from carnet.core.messages.events import Message
 from carnet.core.people.proof import Spending
-from carnet.errors import PaymentRequired, RunCallsExceeded, SpendingLimitReached
-from carnet.ports.calls.turns import Denied, TurnClaim, Verdict
+from carnet.errors import BudgetExceeded, PaymentRequired
+from carnet.ports.calls.turns import Denied, TurnClaim, TurnFinish, Verdict
 from carnet.testing.turns import MemoryTurns
 from tests.guards.signed_scene import SignedScene, document, signed_claim, travelled
 
@@ -15,6 +16,23 @@ from tests.guards.signed_scene import SignedScene, document, signed_claim, trave
 async def parent_with(scene: SignedScene, budget: Spending) -> Call:
     proof = travelled(document=document(budget=budget))
     return await scene.gate.admit(replace(signed_claim(proof=proof), marks=()))
+
+
+def failed(call: Call) -> TurnFinish:
+    """The end of a call that has cost nothing."""
+    return TurnFinish(
+        turn=call.record,
+        state="failed",
+        payer=call.payer,
+        events=b"",
+        first=0,
+        last=0,
+        debits=(),
+        children_cost=0,
+        reserve=0,
+        now=call.record.created,
+        used=(1, 0),
+    )
 
 
 async def below(
@@ -28,10 +46,11 @@ async def test_two_calls_together_spend_no_more_than_is_left() -> None:
     scene = SignedScene(turns=MemoryTurns(keeps_limits=False))
     parent = await parent_with(scene, Spending(money=300, currency="credits"))
     first = await below(scene, parent, "paid", 0)  # its price is 200
-    with pytest.raises(SpendingLimitReached):
+    with pytest.raises(BudgetExceeded):
         await below(scene, parent, "paid", 1)
     assert first.allowance is not None
-    first.allowance.give_back(first.set_aside)  # it has cost nothing
+    first.allowance.give_back(Aside(first.set_aside))  # it has cost nothing
+    await scene.turns.finish(failed(first))
     assert (await below(scene, parent, "paid", 2)).set_aside == 200
 
 
@@ -40,21 +59,21 @@ async def test_an_agent_elsewhere_may_cost_what_is_left_and_no_more() -> None:
     parent = await parent_with(scene, Spending(money=100, currency="credits", calls=5))
     child = await below(scene, parent, "dear")
     assert child.set_aside == 100
-    assert child.carnet.budget == Spending(money=100, currency="credits", calls=3)
+    assert child.carnet.budget == Spending(money=100, currency="credits", calls=1)
 
 
 async def test_what_an_agent_pays_itself_is_not_bounded_by_its_callers_money() -> None:
     scene = SignedScene()
     parent = await parent_with(scene, Spending(money=100, currency="credits", calls=5))
     child = await below(scene, parent, "dear", auth="agent-owned")
-    assert (child.set_aside, child.carnet.budget) == (0, Spending(calls=3))
+    assert (child.set_aside, child.carnet.budget) == (0, Spending(calls=1))
 
 
 async def test_no_more_calls_are_made_than_are_left() -> None:
     scene = SignedScene()
     parent = await parent_with(scene, Spending(calls=2))
     await below(scene, parent, "echo")
-    with pytest.raises(RunCallsExceeded):
+    with pytest.raises(BudgetExceeded):
         await below(scene, parent, "echo", 1)
 
 
@@ -66,9 +85,9 @@ async def test_a_call_is_made_while_tokens_are_left_and_then_none_is() -> None:
     child = await below(scene, parent, "dear")
     assert child.carnet.budget == Spending(tokens=1)
     parent.allowance.use(50)  # it took more than there was
-    with pytest.raises(SpendingLimitReached):
+    with pytest.raises(BudgetExceeded):
         await below(scene, parent, "echo", 1)
-    with pytest.raises(SpendingLimitReached):
+    with pytest.raises(BudgetExceeded):
         await parent_with(SignedScene(), Spending(tokens=0))
 
 

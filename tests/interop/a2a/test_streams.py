@@ -19,7 +19,7 @@ def read(line: Line, binding: str, operation: str, **given: Any) -> Iterator[byt
     """The data of the events of a stream as they come."""
     method, path, body = written(binding, operation, **given)
     own = [("authorization", f"Bearer {line.token}"), JSON, VERSION]
-    with closing(stream(method, line.url + path, own, body)) as came:  # type: ignore[type-var]
+    with closing(stream(method, line.url + path, own, body)) as came:
         for each in came:
             if each.startswith(b"data: "):
                 yield each[6:].strip()

@@ -132,6 +132,16 @@ def test_a_card_that_knows_our_chain_is_told_the_actors_as_well(scene: Scene) ->
     assert metadata[ACTORS][-1]["actor"].endswith("@acme.example")
 
 
+def test_a_card_that_knows_our_chain_is_told_its_budget(scene: Scene) -> None:
+    budget = metadata_of(scene.sent("carnet", "run-bounded"))[CHAIN_URI]["budget"]
+    assert budget == {"money": "0.5", "currency": "credits"}
+    less = "money=0.2,calls=9,tokens=500"
+    budget = metadata_of(scene.sent("carnet", "run-less", carnet_budget=less))[CHAIN_URI]["budget"]
+    assert budget["money"] == "0.2"
+    assert 1 <= budget["calls"] <= 9
+    assert 1 <= budget["tokens"] <= 500
+
+
 def test_a_card_that_knows_nothing_is_told_its_place_in_the_chain_alone(scene: Scene) -> None:
     sent = scene.sent("plain", "run-plain")
     chain = {"hop": 1, "max_hops": 3, "is_final": False}  # mentionable:chain:written

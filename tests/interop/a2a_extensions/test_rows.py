@@ -53,6 +53,25 @@ def test_a_budget_only_lowers_what_may_be_spent(gateway: Organisation) -> None:
     assert shown == {"datalayer": {"credential": "withheld", "execution": {"executionId": "e1"}}}
 
 
+def in_chain(**parts: object) -> dict[str, Any]:
+    return {CHAIN_URI: {"budget": parts}}
+
+
+def test_a_budget_in_our_chain_only_lowers_what_may_be_spent(gateway: Organisation) -> None:
+    much, little = {"money": "5", "currency": "credits"}, {"money": "0.001", "currency": "credits"}
+    assert send(gateway, "priced", in_chain(**much)).metadata[USAGE_URI]["cost"] == "0.01"
+    assert send(gateway, "priced", in_chain(**little)).error[0] == REFUSED
+    assert send(gateway, "echo", in_chain(**little, calls=1)).text == "hello"
+    # Of two that tell one the smaller counts, whichever it is.
+    assert send(gateway, "priced", in_chain(**much) | budget(0.001)).error[0] == REFUSED
+    assert send(gateway, "priced", in_chain(**little) | budget(5)).error[0] == REFUSED
+
+
+def test_a_budget_in_our_chain_that_could_not_be_held_is_refused(gateway: Organisation) -> None:
+    for wrong in ({"money": 0.5}, {"steps": 3}, {"calls": -1}):
+        assert send(gateway, "echo", in_chain(**wrong)).error[1] == "malformed_caller_context"
+
+
 def test_a_skill_is_asked_for_by_its_name(gateway: Organisation) -> None:
     sent = send(gateway, "adds", {SKILL_URI: {"skill": "add", "payload": {"a": 1, "b": 2}}})
     (artifact,) = sent.task["artifacts"]

@@ -21,6 +21,9 @@ class Issuer:
                 length = int(self.headers.get("content-length", "0"))
                 form = parse_qs(self.rfile.read(length).decode())
                 asked.append((self.path, dict(self.headers), form))
+                if self.path == "/token" and answers.get("refuses"):
+                    self._reply(b'{"error":"invalid_grant"}', 400)
+                    return
                 if self.path == "/token":
                     given = {"access_token": f"at-{len(asked)}", "token_type": "Bearer"} | answers
                 else:
@@ -31,8 +34,8 @@ class Issuer:
                 asked.append((self.path, dict(self.headers), {}))
                 self._reply(keys.get(self.path, b"{}"))
 
-            def _reply(self, body: bytes) -> None:
-                self.send_response(200)
+            def _reply(self, body: bytes, status: int = 200) -> None:
+                self.send_response(status)
                 self.send_header("content-type", "application/json")
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from carnet.core.money.amount import MICROS
 from carnet.testing.wait import until
+from tests.faults.stores import number
 from tests.interop.conftest import Databases
 from tests.interop.interrupts.scene import (
     PAYMENT,
@@ -95,9 +97,13 @@ def test_siblings_that_somebody_between_asks_at_once_are_paid_once(scene: Scene)
     """What it tells to have cost is what its ledger has: the answer that was kept costs no more."""
     text = f"@paid@initech.example hello | {SELLER} hi"
     scene.acme.carnet("peers", "add", "globex.example", "--max-cost", "3")  # enough for both
-    waits = until(
-        lambda: scene.ask(text, "@front@globex.example"), lambda reply: reply.status == 402
+    shown = "SELECT COALESCE(MAX(money), 0) FROM budget"
+    until(  # else they are asked with enough for one
+        lambda: scene.ask("echo hi", "@front@globex.example"),
+        lambda _: number(scene.globex, shown) == 3 * MICROS,
     )
+    waits = scene.ask(text, "@front@globex.example")
+    assert waits.status == 402
     done = scene.ask(
         text, "@front@globex.example", headers=[*same_turn(waits), resolution(state_of(waits))]
     )

@@ -153,4 +153,6 @@ def test_beside_a_chain_of_mentions_a_lower_limit_of_another_stamp_counts(world:
 def test_the_handles_of_the_seed_fan_out_over_a2a_with_the_chain(world: World) -> None:
     text = "find a free Tuesday and link the runbook"
     assert speak(world.acme, f"@scheduler @docs {text}").events[-1] == "done"
-    assert world.asked(text) == [{"agent_chain": chain(1, 4, is_final=False)}] * 2
+    place = {"agent_chain": chain(1, 4, is_final=False)}
+    read_by = {"recipient_capabilities": {"mention_relay": {"kind": "inline"}, **place}}
+    assert world.asked(text) == [place | read_by] * 2

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from carnet.testing.stage import Organisation, Stage
+from carnet.testing.wait import until
 from tests.interop.mentions.conftest import speak
 from tests.support.http import Reply, request
 
@@ -39,6 +40,10 @@ target = "agents:echo"
 trust = "public"
 price = "0.25"
 """
+LIMITS = """
+[limits]
+strangers = 1
+"""
 CALLER = """
 [agents.caller]
 kind = "python"
@@ -53,6 +58,7 @@ class Strangers(NamedTuple):
     acme: Organisation
     shy: Organisation
     globex: Organisation
+    few: Organisation  # which remembers one for each caller
 
 
 def enable(made: Organisation, *lines: str) -> None:
@@ -73,18 +79,27 @@ def strangers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Strangers]:
         place = f'[egress]\nfound_at = ["globex.example=http://127.0.0.1:{globex.port}"]\n'
         acme = stage.organisation("acme.example", config=CALLER + place, agents=AGENTS)
         enable(acme, "strangers = true")
-        shy = stage.organisation("shy.example", config=CALLER + place, agents=AGENTS)
+        shy = stage.organisation("shy.example", config=CALLER + PUBLIC + place, agents=AGENTS)
+        also = f'"shy.example=http://127.0.0.1:{shy.port}", '
+        both = place.replace("found_at = [", f"found_at = [{also}")
+        few = stage.organisation("few.example", config=CALLER + both + LIMITS, agents=AGENTS)
+        enable(few, "strangers = true")
         pin(globex, acme)
+        pin(globex, few)
+        pin(shy, few)
         globex.carnet(
             "peers", "add", "acme.example", "--url", "http://127.0.0.1:9", "--credit", "5"
         )
-        for each in (globex, acme, shy):
+        for each in (globex, acme, shy, few):
             each.start()
-        yield Strangers(acme, shy, globex)
+        yield Strangers(acme, shy, globex, few)
 
 
-def chat(acme: Organisation, agent: str, text: str, *headers: tuple[str, str]) -> Reply:
-    fields = [("authorization", f"Bearer {acme.token}"), ("content-type", "application/json")]
+def chat(
+    acme: Organisation, agent: str, text: str, *headers: tuple[str, str], token: str = ""
+) -> Reply:
+    bearer = token or acme.token
+    fields = [("authorization", f"Bearer {bearer}"), ("content-type", "application/json")]
     body = {"model": agent, "messages": [{"role": "user", "content": text}]}
     url = f"http://127.0.0.1:{acme.port}/v1/chat/completions"
     return request("POST", url, [*fields, *headers], json.dumps(body).encode())
@@ -140,6 +155,33 @@ def test_a_price_above_the_limit_asks_a_person_first(strangers: Strangers) -> No
     assert (done.status, done.text) == (200, "another report")
     assert done.json["usage"]["cost"] == "0.25"
     assert len(globex.json("runs")["runs"]) == before + 1
+
+
+def test_a_price_that_was_agreed_to_is_set_aside(strangers: Strangers) -> None:
+    acme, globex = strangers.acme, strangers.globex
+    token = acme.new_token("thrifty", "--limit", "0.3")
+    before = len(globex.json("runs")["runs"])
+    asked = []
+    for text in ("one report", "two reports"):
+        waits = chat(acme, "@seller@globex.example", text, token=token)
+        assert waits.json["code"] == "approval_required"
+        asked.append(waits.json["error"]["interrupt"]["id"])
+    acme.carnet("inbox", "approve", asked[0])
+    second = acme.try_carnet("inbox", "approve", asked[1])
+    assert "spending_limit_reached" in second.stdout + second.stderr
+    ran = until(lambda: globex.json("runs")["runs"][: -before or None])
+    assert len(ran) == 1  # nobody was called for what cannot be paid
+    acme.carnet("inbox", "deny", asked[1])
+
+
+def test_who_has_met_as_many_as_may_be_keeps_nobody_else_from_it(strangers: Strangers) -> None:
+    few, other = strangers.few, "@teller@shy.example"
+    token = few.new_token("another")
+    assert chat(few, TELLER, "first").status == 200
+    refused = chat(few, other, "second")
+    assert (refused.status, refused.json["code"]) == (503, "overloaded")
+    assert chat(few, other, "of another", token=token).status == 200
+    assert chat(few, other, "whom she knows now").status == 200
 
 
 def test_a_key_that_changed_is_refused_until_a_person_says_yes(strangers: Strangers) -> None:

@@ -14,6 +14,7 @@ _MENTIONS = "tests/interop/mentions/"
 _CHAIN = _MENTIONS + "test_chain.py::"
 _RELAY = _MENTIONS + "test_relay.py::"
 _HOPS = _MENTIONS + "test_hops.py::"
+_SCENE = _MENTIONS + "test_composition.py::"
 _CUES = _MENTIONS + "test_cues.py::"
 _MODEL = _MENTIONS + "test_model.py::"
 _LOOPS = "tests/runtime/agents/test_engine.py::"
@@ -125,7 +126,7 @@ ROWS = (
     Row(
         "mentionable:chain:absent",
         "Whether a call is chained is told by the chain's presence, not by the transport.",
-        "003 common mistakes",
+        "003 common mistakes, M19",
         (
             _WIRE + "test_absent_is_a_direct_call",
             _CHAIN + "test_without_a_chain_a_call_over_a2a_is_no_chained_one",
@@ -134,7 +135,7 @@ ROWS = (
     Row(
         "mentionable:chain:cue",
         "A model is told which hop of how many it is, and how many are left.",
-        "003 AgentChain",
+        "003 AgentChain, M20",
         (
             _WIRE + "test_the_cue_tells_a_model_where_it_stands",
             _LOOPS + "test_who_is_called_by_agents_is_told_its_hop",
@@ -183,7 +184,7 @@ ROWS = (
     Row(
         "mentionable:chain:next",
         "The next chain has one hop more under the same cap.",
-        "003 multi-hop cap enforcement",
+        "003 multi-hop cap enforcement, M16",
         (
             _WIRE + "test_the_next_chain_is_one_hop_further_under_the_same_cap",
             _WIRE + "test_the_chain_is_read_as_it_was_written",
@@ -202,7 +203,7 @@ ROWS = (
     Row(
         "mentionable:relay:override",
         "A dispatcher that can relay mentions says so in place of the default.",
-        "003 recipient_capabilities",
+        "003 recipient_capabilities, M22",
         (
             _RELAY + "test_the_front_says_that_it_relays_also_to_an_agent_behind_a2a",
             _RELAY + "test_what_the_connector_of_the_seed_sends_is_what_the_agent_sees",
@@ -217,6 +218,34 @@ ROWS = (
             _RELAY + "test_a_call_that_an_agent_makes_itself_is_relayed_by_nobody",
             _CHAIN + "test_without_a_chain_a_call_over_a2a_is_no_chained_one",
         ),
+    ),
+    Row(
+        "mentionable:relay:siblings",
+        "A mention in what one of several has answered is relayed as that one's, one hop further "
+        "than it was spoken.",
+        "R37, R38",
+        (
+            _FRONT + "test_a_mention_in_what_one_of_several_answers_is_relayed_as_its_own",
+            _SCENE + "test_two_who_are_mentioned_answer_bring_others_in_and_are_paid",
+        ),
+    ),
+    Row(
+        "mentionable:relay:asks",
+        "What somebody asks for who was brought in by a mention reaches the person; with her "
+        "answer it goes on, and nobody is asked again who has answered.",
+        "003 composition rules, R37",
+        (
+            _FRONT + "test_what_somebody_asks_for_who_was_mentioned_is_asked_and_answered",
+            _SCENE + "test_two_who_are_mentioned_answer_bring_others_in_and_are_paid",
+            _SCENE + "test_a_kill_while_the_last_hop_waits_for_money_asks_nobody_again",
+        ),
+    ),
+    Row(
+        "mentionable:composition",
+        "Two agents of two organisations who are mentioned in a chat answer with evidence for each "
+        "alone, bring others in hop by hop, are paid by the person, and end at the cap.",
+        "003 as a whole",
+        (_SCENE + "test_two_who_are_mentioned_answer_bring_others_in_and_are_paid",),
     ),
     Row(
         "mentionable:fan-out:parallel",

@@ -2,6 +2,7 @@
 
 from tests.requirements.rows import Divergence, Row
 
+_PAYERS = "tests/interop/payers/test_doors.py::"
 _WIRE = "tests/wire/stamps/test_tangle.py::"
 _ADMISSION = "tests/guards/admission/test_gate.py::"
 _PLACES = "tests/stores/calls/test_turns_places.py::"
@@ -136,6 +137,7 @@ _AUTHORIZATION = (
         (
             _WIRE + "test_one_bearer_credential_is_kept_byte_for_byte",
             _REMOTE + "test_a_forwarded_credential_leaves_byte_for_byte_to_a_listed_peer",
+            _PAYERS + "test_a_payment_token_that_is_forwarded_is_verified_and_pays",
         ),
     ),
     Row(

@@ -12,6 +12,7 @@ _BUDGET = "tests/guards/proof/test_travel_budget.py::"
 _SIGNED_CALLS = "tests/travel/test_signed_calls.py::"
 _BOX = "tests/travel/test_middlebox.py::"
 _PEER = "tests/travel/test_documents.py::"
+_TREE = "tests/travel/test_proof.py::"
 _CRASH = "tests/crash/test_receipts.py::"
 _GIVEN = "tests/runtime/receipts/test_issue.py::"
 _SIGNING = "tests/runtime/peers/test_signing.py::"
@@ -196,7 +197,16 @@ ROWS = (
         "travel:receipt:tree",
         "Linked through their parents, receipts become a proof of the whole call tree.",
         "travel.md receipts",
-        due="proof of the call tree",
+        (
+            _TREE + "test_a_receipt_names_the_receipts_of_what_was_called_below",
+            _TREE + "test_what_was_called_in_process_is_named_too",
+            _TREE + "test_a_receipt_that_is_left_out_is_missed",
+            _TREE + "test_a_receipt_that_was_changed_does_not_hold",
+            _TREE + "test_who_tells_nothing_leaves_its_calls_unproved",
+            _TREE + "test_one_whose_key_is_not_known_here_is_vouched_for",
+            _TREE + "test_nobody_else_is_told_of_a_run",
+            _TREE + "test_the_command_draws_the_tree_and_fails_where_a_receipt_is_missing",
+        ),
     ),
     Row(
         "travel:well-known:page",

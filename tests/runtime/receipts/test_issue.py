@@ -223,7 +223,9 @@ def test_calls_are_counted_once_however_often_they_were_tried() -> None:
 
 
 def test_what_another_organisation_has_signed_for_is_counted_as_it_says() -> None:
-    assert tally(1, [call_record("t1", 2, receipt=written(calls=7, max_depth=3))]) == Tally(8, 3)
+    receipt = written(calls=7, max_depth=3)
+    named = frozenset({travel.receipt_hash(receipt)})
+    assert tally(1, [call_record("t1", 2, receipt=receipt)]) == Tally(8, 3, named)
 
 
 # --------------------------------------------------------------------- those we ask for

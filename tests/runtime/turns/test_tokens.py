@@ -57,10 +57,10 @@ async def test_what_is_used_above_and_below_is_subtracted_once(
 async def test_with_no_tokens_left_nothing_more_is_called(below: Callable[[Visit], Any]) -> None:
     events, allowance = await played(60, below)
     assert isinstance(events[-1], Failed)
-    assert (events[-1].code, allowance.left().tokens) == ("spending_limit_reached", 0)
+    assert (events[-1].code, allowance.left().tokens) == ("budget_exceeded", 0)
 
 
 async def test_what_an_agent_used_itself_is_gone_before_it_calls_another() -> None:
     events, _ = await played(10, spender)
     assert isinstance(events[-1], Failed)
-    assert events[-1].code == "spending_limit_reached"
+    assert events[-1].code == "budget_exceeded"

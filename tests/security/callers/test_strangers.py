@@ -13,7 +13,6 @@ CLOSED = ["/metrics", "/runs", "/runs/x", "/runs/x/events", "/v1/models", "/v1/m
 NOWHERE = [
     "/",
     "/admin",
-    "/console/",
     "/engine/chat",
     "/debug",
     "/docs",

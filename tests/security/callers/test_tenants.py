@@ -129,7 +129,7 @@ def test_a_reader_of_the_same_ids_that_leaves_takes_nobody_along(scene: Scene) -
     body = chat_body("6", "dear", stream=True)
     lines = stream("POST", scene.acme.url + "/v1/chat/completions", fields, body)
     next(lines)
-    lines.close()  # type: ignore[attr-defined]
+    lines.close()
     assert alices.reply().text == "0 1 2 3 4 5 "
     assert runs_of(scene.acme, "dear", run) == 2
     states = "SELECT state FROM turn WHERE turn = ? ORDER BY state"

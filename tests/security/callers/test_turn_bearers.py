@@ -336,3 +336,19 @@ def test_while_a_gateway_drains_what_runs_may_still_call_others(house: House) ->
     assert (called.status, reply.status) == (200, 200)
     assert gateway.ended() == 0
     gateway.start(env={"CARNET__LIMITS__AUTH_FAILURES": "100000"})
+
+
+def policy(house: House, bearer: str, body: object) -> Reply:
+    fields = [("authorization", f"Bearer {bearer}"), ("content-type", "application/json")]
+    url = f"{house.gateway.url}/turn/policy"
+    return request("POST", url, fields, json.dumps(body).encode())
+
+
+def test_it_asks_about_a_tool_while_its_turn_is_open_and_by_its_name_alone(house: House) -> None:
+    names: tuple[object, ...] = ("send_mail", None, 7, "x" * 257, "ü")
+    tried = [{"tool": name} for name in names]
+    replies, _ = house.during(lambda bearer: [policy(house, bearer, each) for each in tried])
+    assert replies[0].json == {"tool": "send_mail", "denied": False}  # there is no policy here
+    assert [reply.status for reply in replies[1:]] == [400] * 4
+    late = policy(house, house.loop.bearers[-1], tried[0])
+    assert (late.status, late.code) == (401, "token_invalid")

@@ -1,6 +1,6 @@
 """A gateway whose agents tell who called them, that lists hosts and knows its proxies."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +18,8 @@ AGENTS_HERE = (
 import json
 
 import msgspec
+
+from carnet.errors import PolicyDenied
 
 
 async def about(visit: carnet.Visit) -> str:
@@ -41,6 +43,16 @@ async def about_below(visit: carnet.Visit) -> str:
     """What an agent is told that another one calls."""
     note(visit)
     return await visit.peer("about").ask("hi")
+
+
+async def denied_below(visit: carnet.Visit) -> str:
+    """How many calls are left before and after one that is denied."""
+    before = visit.budget.calls
+    try:
+        await visit.peer("refused").ask("hi")
+    except PolicyDenied:
+        return f"{before} {visit.budget.calls}"
+    return "it was made"
 
 
 async def peek(what: str) -> str:
@@ -112,7 +124,7 @@ metadata = {team = "docs"}
 calls_per_minute = 1000
 
 [callers."https://certified.example"]
-certificate = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+certificate = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 """
 )
 
@@ -120,8 +132,14 @@ WRITTEN_KEY = "cck_written-in-the-file"
 
 
 @contextmanager
-def served(folder: Path, config: str, store: str | None = None) -> Iterator[Organisation]:
-    """A started gateway behind a proxy on this machine."""
+def served(
+    folder: Path,
+    config: str,
+    store: str | None = None,
+    *,
+    before: Callable[[Organisation], object] = id,
+) -> Iterator[Organisation]:
+    """A started gateway behind a proxy on this machine; `before` is called before it starts."""
     gateway = Organisation(folder, "acme.example")
     if store is not None:
         move_to(gateway, store)
@@ -131,6 +149,7 @@ def served(folder: Path, config: str, store: str | None = None) -> Iterator[Orga
     file.write_text(file.read_text().replace("[gateway]\n", proxied, 1))
     (gateway.folder / "var" / "written.key").write_text(WRITTEN_KEY)
     (gateway.folder / "var" / "written.key").chmod(0o600)
+    before(gateway)
     gateway.start()
     yield gateway
     assert gateway.stop() == 0

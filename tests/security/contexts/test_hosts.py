@@ -9,7 +9,7 @@ from tests.security.contexts.requests import KEY, chain, fresh, listed, run_of, 
 from tests.support.organisation import Organisation
 from tests.support.served import executions
 
-EMPTY = base64.b64encode(b"").decode()  # whose fingerprint is written in the configuration
+OWN = base64.b64encode(b"abc").decode()  # whose fingerprint is written in the configuration
 
 
 def refuse(site: Organisation, headers: list[tuple[str, str]]) -> None:
@@ -119,9 +119,9 @@ def test_a_host_of_the_file_is_believed_by_the_key_there(site: Organisation) -> 
 
 
 def test_a_certificate_that_a_trusted_proxy_tells_verifies_its_host(site: Organisation) -> None:
-    own, other = ("client-cert", f":{EMPTY}:"), ("client-cert", ":YWJj:")
+    own, other = ("client-cert", f":{OWN}:"), ("client-cert", ":eHl6:")
     headers = chain(host="https://certified.example")
-    for shown, verified in ((own, True), (other, False)):
+    for shown, verified in ((own, True), (other, False), (("client-cert", "::"), False)):
         found = seen_by(site.chat("hi", "about", headers=[*headers, shown]))
         assert found["context"]["verified"] is verified
     assert seen_by(site.chat("hi", "about", headers=headers))["context"]["verified"] is False

@@ -19,6 +19,7 @@ NAMES = ("refused", "raises", "odd", "late")
 CONFIG = CONFIG_HERE + "".join(
     f'[agents.{name}]\nkind = "python"\ntarget = "agents:echo"\n' for name in NAMES
 )
+CONFIG += '[agents.denied]\nkind = "python"\ntarget = "agents:denied_below"\n'
 POLICY = '\n[policy]\ntarget = "agents:{}"\nseconds = 0.5\n'
 
 
@@ -76,6 +77,10 @@ def test_what_it_denies_is_refused_and_runs_nothing(judged: Organisation) -> Non
     below = judged.chat("refused hi", "relay")
     assert (below.status, below.code) == (403, "policy_denied")
     assert executions(judged.folder, "refused") == []
+
+
+def test_a_call_that_it_denies_takes_nothing_of_a_budget(judged: Organisation) -> None:
+    assert judged.chat("hi", "denied", headers=[("carnet-budget", "calls=5")]).text == "4 4"
 
 
 def test_one_that_is_late_has_denied_and_holds_up_nobody(judged: Organisation) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from carnet.core.people.identity import Account
 from carnet.ports.calls.turns import Debit
-from carnet.ports.world.payments import HeldAccount, Total
+from carnet.ports.money.payments import HeldAccount, Total
 from carnet.stores.database import Row
 from carnet.stores.open import Store
 from tests.stores.support.scenes import ALICE, BOB, NOW, Place, a_claim, a_finish, claimed

@@ -10,6 +10,8 @@ from carnet.core.chain.carnet import Carnet, Mark, merge
 from carnet.core.people.identity import Secret
 from carnet.errors import MalformedCallerContext, UnsupportedProtocolVersion
 from carnet.wire.grammar.headers import MAX_COUNT, Headers
+from carnet.wire.stamps import STAMPS
+from carnet.wire.stamps.stamp import Leaving
 from carnet.wire.stamps.tangle import (
     DEFAULT_MAX_DEPTH,
     FORWARDED_AUTHORIZATION,
@@ -420,3 +422,25 @@ def test_a_depth_is_exceeded_when_it_has_reached_the_limit() -> None:
     assert [is_depth_exceeded(depth) for depth in (0, 3, 4, 99)] == [False, False, True, True]
     assert is_depth_exceeded(2, max_depth=2)
     assert not is_depth_exceeded(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "bound_by", "counts"),
+    [
+        ("tangle", "caller_context", True),
+        ("a2a", "mentionable", False),
+        ("a2a", "tangle", True),
+        ("agents_api", "caller_context", False),
+        ("agents_api", "chain_depth", False),
+        ("agents_api", "tangle", True),
+    ],
+)
+def test_the_depth_is_left_to_the_stamp_of_a_dialect_that_has_its_own_limit(
+    dialect: str, bound_by: str, counts: object
+) -> None:  # R2
+    carnet = Carnet(run="r", turn="t", depth=2, last_depth=9, bound_by=bound_by)
+    leaving = Leaving(dialect=dialect, agent="a", host="https://acme.example")
+    written = STAMPS.write(carnet, leaving).headers
+    assert (FORWARDED_DEPTH in written) is counts
+    nobody = Leaving(dialect="agents_api")  # then no caller context is written
+    assert FORWARDED_DEPTH in STAMPS.write(carnet, nobody).headers

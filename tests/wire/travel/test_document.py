@@ -151,6 +151,7 @@ def test_the_last_depth_is_the_smaller_of_theirs_and_ours(
         turn="conv_1.t0.critic",
         parent_turn="conv_0.t0.front",
         is_usual=theirs > ours,
+        own_depth=theirs if theirs > ours else None,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from carnet.assembly.agents.breakers import Breakers
-from carnet.assembly.agents.kinds import KINDS, MENTIONS, Built, Kind, Parts
+from carnet.assembly.agents.kinds import CONTEXTS, KINDS, MENTIONS, Built, Kind, Parts
 from carnet.config import AgentSettings
 from carnet.config.sources import all_of
 from carnet.core.call import Target
@@ -11,6 +11,7 @@ from carnet.core.people.address import Address, local_name
 from carnet.errors import ConfigInvalid
 from carnet.ports.trust.trust import Peer, Peers
 from carnet.runtime.agents.a2a_peer import A2aPeer
+from carnet.runtime.agents.agents_api_peer import AgentsApiPeer
 from carnet.runtime.agents.remote import Remote
 from carnet.runtime.agents.stranger import StrangerAgent
 from carnet.runtime.visit.fan_out.questions import ByRule
@@ -20,6 +21,9 @@ from carnet.runtime.wrappers.limited import Places
 
 PEER_RETRIES = 2
 PEER_SECONDS = 600.0
+
+# The stamp whose limit a chain has that begins with a call to such a peer; else Tangle's.
+_CHAINS: dict[type, str] = {A2aPeer: MENTIONS, AgentsApiPeer: CONTEXTS}
 
 
 class Agents:
@@ -84,6 +88,7 @@ class Agents:
             last_depth=None if agent.max_depth is None else agent.max_depth - 1,
             chain_depth=agent.chain_depth,
             takes_credential=agent.may_forward_authorization,
+            needs_credential=agent.authorization == "payer",
             on_disconnect=agent.on_disconnect,
             default=name == settings.default_agent,
             kind=agent.kind,
@@ -153,7 +158,7 @@ class Agents:
             agent=harden(agent, policy),
             credit=f"peer:{peer.domain}",
             is_remote=True,
-            chain=MENTIONS if isinstance(agent, A2aPeer) else "tangle",
+            chain=_CHAINS.get(type(agent), "tangle"),
             most_cost=peer.most_cost,
             takes_budget=isinstance(agent, Remote) and agent.is_signed,
             offer=self._elsewhere.offer_of(peer, local) if peer.most_cost else None,

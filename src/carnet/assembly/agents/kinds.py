@@ -60,9 +60,10 @@ from carnet.runtime.visit.means import VisitMeans
 from carnet.wire.dialects.agents_api.client import path_of
 from carnet.wire.dialects.openai import COMPLETIONS, MODEL
 from carnet.wire.dialects.openai.members import Passing
-from carnet.wire.stamps.mentionable import STAMP
+from carnet.wire.stamps import caller_context, mentionable
 
-MENTIONS: Final = STAMP.name  # whose limit chains over A2A have
+MENTIONS: Final = mentionable.STAMP.name  # whose limit chains over A2A have
+CONTEXTS: Final = caller_context.STAMP.name  # and those over agents-api (R2)
 
 
 class Parts(Struct, frozen=True, kw_only=True, eq=False):
@@ -201,6 +202,7 @@ def _openai(parts: Parts, name: str, agent: AgentSettings) -> Built:
         passing=passing,
         log_names=agent.log_names,
         cue_depth=parts.last_depth if agent.cues else None,
+        by_payer=agent.authorization == "payer",
     )
     return Built(agent=provider, endpoint=agent.url, removes=passing.removed)
 
@@ -350,7 +352,9 @@ KINDS: Final[Mapping[str, Kind]] = {
     "tangle": Kind(build=_tangle, needs=NEEDS["tangle"], is_remote=True),
     "samvad": Kind(build=_samvad, needs=NEEDS["samvad"], is_remote=True),
     "a2a": Kind(build=_a2a, needs=NEEDS["a2a"], is_remote=True, chain=MENTIONS),
-    "agents_api": Kind(build=_agents_api, needs=NEEDS["agents_api"], is_remote=True),
+    "agents_api": Kind(
+        build=_agents_api, needs=NEEDS["agents_api"], is_remote=True, chain=CONTEXTS
+    ),
     "engine": Kind(build=_engine, needs=NEEDS["engine"]),
     "conversation": Kind(build=_conversation, needs=NEEDS["conversation"]),
     "orchestrator": Kind(build=_orchestrator, needs=NEEDS["orchestrator"]),

@@ -84,6 +84,7 @@ def build_loop(
     bounds = LoopBounds(
         max_iterations=(own and own.max_iterations) or engine.max_iterations,
         max_tokens=(own and own.max_tokens) or engine.max_tokens,
+        budgets=() if own is None else own.budgets,
     )
     model = build_model(settings, name, http, ids)
     tools = None if own is None else own.tools

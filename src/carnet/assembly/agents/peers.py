@@ -26,7 +26,15 @@ from carnet.runtime.agents.stranger import Meeting, StrangerClient
 from carnet.runtime.egress.addresses import Allowed, read_destination
 from carnet.runtime.peers.a2a.access_tokens import AccessTokens, OAuthClient
 from carnet.runtime.peers.a2a.cards import A2aCards, card_site
-from carnet.runtime.peers.a2a.client import OWN, A2aClient, A2aEndpoint, Reached
+from carnet.runtime.peers.a2a.client import (
+    OWN,
+    A2aClient,
+    A2aEndpoint,
+    Origin,
+    Reached,
+    origin_of,
+)
+from carnet.runtime.peers.a2a.federation import FederatedTokens
 from carnet.runtime.peers.a2a.own_evidence import Attesting
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.offers import Offers, SiteOffer
@@ -164,16 +172,19 @@ class Elsewhere(Struct, frozen=True, kw_only=True, eq=False):
 
         `oauth` says how access tokens for it are obtained.
         """
+        http, clock, attesting = self.client.http, self.client.clock, self.attesting
+        leads = partial(_leads, origin_of(endpoint.site.url), self.allows)
         client = A2aClient(
-            self.client.http,
+            http,
             endpoint,
             cards=self.cards,
             allows=self.allows,
             signing=self.client.signing,
-            attesting=self.attesting,
-            access=None
-            if oauth is None
-            else AccessTokens(oauth, self.client.http, self.client.clock),
+            attesting=attesting,
+            access=None if oauth is None else AccessTokens(oauth, http, clock),
+            federation=None
+            if attesting is None
+            else FederatedTokens(http, attesting, clock, leads),
         )
         return A2aPeer(
             client,
@@ -366,6 +377,11 @@ def _found_at(settings: Settings) -> dict[str, str]:
     """Where the operator says that domains are found, which are no peers."""
     pairs = [entry.partition("=") for entry in settings.egress.found_at]
     return {domain: url for domain, _, url in pairs}
+
+
+def _leads(own: Origin | None, allows: Callable[[str], bool], url: str) -> bool:
+    """Whether a URL leads to the host of an agent, or to one that the operator lists."""
+    return own is not None and (origin_of(url) == own or allows(url))
 
 
 def _lists(allowed: Allowed, url: str) -> bool:

@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from carnet.assembly.agents.loop import ENGINE, build_loops
 from carnet.assembly.agents.tools import ToolServers
+from carnet.assembly.engine.policies import ToolPolicies
 from carnet.auth.middleware import (
     Auth,
     BearerVerifier,
@@ -34,6 +35,7 @@ class RunningEngine(Struct, frozen=True, kw_only=True, eq=False):
     app: Application
     endpoint: EngineEndpoint
     servers: ToolServers
+    policy: ToolPolicies
 
 
 def build_engine(
@@ -50,6 +52,7 @@ def build_engine(
     if engine is None:
         engine = build_loops(settings, http, ids, servers, seal=store.word_seal)
     at = local_url(settings.gateway.host, settings.gateway.port)
+    policy = ToolPolicies(settings, store.people, http, at)
     endpoint = EngineEndpoint(
         engine,
         max_bytes=settings.limits.chat_body_bytes,
@@ -58,6 +61,7 @@ def build_engine(
         own_memory=_own_memory(settings, store, clock),
         past=lambda bearer: BearerPast(http, at, bearer),
         triggers=lambda bearer: bearer_triggers(http, at, bearer),
+        policy=policy.find,
     )
     verify = BearerVerifier(
         TurnBearers(store.keys, clock, store.look_again, domain=settings.gateway.domain),
@@ -73,7 +77,7 @@ def build_engine(
         failures=Failures(settings.limits.auth_failures),
         clock=clock,
     )
-    return RunningEngine(app=auth, endpoint=endpoint, servers=servers)
+    return RunningEngine(app=auth, endpoint=endpoint, servers=servers, policy=policy)
 
 
 def _own_memory(settings: Settings, store: Store, clock: Clock) -> MemoryOfActors | None:

@@ -76,6 +76,7 @@ class EngineBeside:
         finally:
             server.should_exit = True
             await answering
+            self._running.policy.close()
             await self._running.servers.close()
 
     async def drain(self, seconds: float) -> None:

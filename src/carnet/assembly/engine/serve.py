@@ -65,6 +65,7 @@ async def _serve(
                 engine_listen(sockets)
                 await _listen(settings, sockets, process, running, on_listening)
             finally:
+                running.policy.close()
                 await running.servers.close()
     finally:
         await http.close()

@@ -64,7 +64,7 @@ def build_starter(
         admission=backend.gate,
         journal=backend.journal,
         concurrency=backend.concurrency,
-        relay=build_relay(backend, stamps) if policy.relays else None,
+        relay=build_relay(backend, stamps, store.steps) if policy.relays else None,
     )
 
 

@@ -4,26 +4,35 @@ from msgspec import Struct, structs
 
 from carnet.config import Settings, resolve_secret
 from carnet.core.people.address import Identities
+from carnet.core.trust.federation import METADATA_PATH, URI, resource_of
 from carnet.gateway.endpoint import DialectEndpoint
 from carnet.gateway.own_tasks.bearer import Bearers
 from carnet.gateway.own_tasks.endpoint import TaskEndpoint
+from carnet.gateway.partners.token_exchange import TokenEndpoint
 from carnet.guards.admission.order import Signed
 from carnet.guards.caller.evidence import Evidenced, IssuerPolicy
+from carnet.guards.caller.platform_credential import CredentialsPresented
 from carnet.guards.target.access import OnList
 from carnet.http.exchange import Access
 from carnet.ports.trust.keys import KeyRing
-from carnet.ports.world.clock import Clock
+from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import HttpClient
+from carnet.runtime.identity.dids import TrustedDids
+from carnet.runtime.identity.exchange import ExchangedTokens, FederationParts, TokenExchange
+from carnet.runtime.identity.grants import AllGrants
 from carnet.runtime.identity.issuers import Issuers, OAuthIssuer
 from carnet.stores.open import Store
+from carnet.wire.dialects.a2a.card import DeclaredExtension
 
 
 class IdentityParts(Struct, frozen=True, kw_only=True, eq=False):
     """What verifies who calls beside tokens and signatures."""
 
     evidenced: Evidenced
+    presented: CredentialsPresented
+    dids: TrustedDids
     listed: OnList
-    issuers: Issuers | None  # of access tokens; None where none is configured
+    grants: AllGrants | None  # of access tokens; None where nobody gives some
     store: Store
 
     def added(self, by: Signed) -> Signed:
@@ -31,8 +40,9 @@ class IdentityParts(Struct, frozen=True, kw_only=True, eq=False):
         return structs.replace(
             by,
             evidenced=self.evidenced,
+            presented=self.presented,
             on_list=self.listed,
-            grants=self.issuers,
+            grants=self.grants,
             nonces=self.store.used_nonces,
         )
 
@@ -48,19 +58,75 @@ def build_identity(
     """What the `[identity]` section says."""
     identity, url = settings.identity, settings.gateway.public_url
     policy = IssuerPolicy(identity.trusted, store.peers)
+    dids = TrustedDids(http, clock, store.peers)
     return IdentityParts(
+        presented=CredentialsPresented(dids, policy, identities, clock, store.used_nonces, url),
+        dids=dids,
         evidenced=Evidenced(keys, policy, identities, clock, store.used_nonces, url),
         listed=OnList(settings.gateway.domain, store.people, identity.contact),
-        issuers=_issuers(settings, http, clock, identities),
+        grants=_grants(settings, store, http, clock, identities),
         store=store,
     )
+
+
+def _grants(
+    settings: Settings, store: Store, http: HttpClient, clock: Clock, identities: Identities
+) -> AllGrants | None:
+    issuers, parts = _issuers(settings, http, clock, identities), federation(settings, store, clock)
+    if issuers is None and parts is None:
+        return None
+    own = None if parts is None else ExchangedTokens(parts)
+    return AllGrants(own_url(settings), own, issuers)
+
+
+def own_url(settings: Settings) -> str:
+    """What access tokens of ours name as their issuer."""
+    return settings.gateway.public_url.rstrip("/")
+
+
+def federation(settings: Settings, store: Store, clock: Clock) -> FederationParts | None:
+    """What tokens are given and judged with; None where no connector is listed."""
+    rules = settings.identity.federation
+    if not rules:
+        return None
+    return FederationParts(
+        rules=rules,
+        keys=store.keys,
+        url=own_url(settings),
+        agents=tuple(settings.agents),
+        clock=clock,
+    )
+
+
+def build_token_endpoint(
+    settings: Settings, store: Store, http: HttpClient, clock: Clock, ids: Ids
+) -> TokenEndpoint:
+    """Where tokens are exchanged."""
+    parts = federation(settings, store, clock)
+    if parts is None:
+        return TokenEndpoint(None, own_url(settings))
+    dids = TrustedDids(http, clock, store.peers)
+    exchange = TokenExchange(parts, dids, store.used_nonces, ids)
+    return TokenEndpoint(exchange.exchange, own_url(settings))
+
+
+def federated_extension(settings: Settings, agent: str) -> tuple[DeclaredExtension, ...]:
+    """What the card of an agent says of that."""
+    rules, url = settings.identity.federation, own_url(settings)
+    if not any(not rule.agents or agent in rule.agents for rule in rules):
+        return ()
+    params = {"authorization_server": url + METADATA_PATH, "resource": resource_of(url, agent)}
+    words = "Connectors exchange assertions of their users for access tokens."
+    return (DeclaredExtension(uri=URI, description=words, params=params),)
 
 
 def build_bearers(settings: Settings) -> Bearers:
     """What tells the credentials of others from tokens of ours."""
     issuers = settings.identity.oauth
+    own = [own_url(settings)] if settings.identity.federation else []
     return Bearers(
-        [each.issuer for each in issuers], asks=any(each.introspection_url for each in issuers)
+        [*own, *[each.issuer for each in issuers]],
+        asks=any(each.introspection_url for each in issuers),
     )
 
 

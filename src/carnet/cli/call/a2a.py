@@ -15,7 +15,7 @@ import click
 from carnet.cli.failures import GatewayError
 from carnet.cli.invocation import Invocation, in_line, to_json, visible
 from carnet.cli.output import Growing
-from carnet.cli.reach.request import CallOptions, describe, given_token
+from carnet.cli.reach.request import CallOptions, describe, given_token, payment_of
 from carnet.core.messages.events import FILE, Data, DataPart, Event, Extension, Part, Text, Waiting
 from carnet.core.messages.output import Sink
 from carnet.errors import ProviderTimeout, SkillNotFound
@@ -69,6 +69,7 @@ def _request(asked: CallOptions, reached: Reached, ids: SystemIds) -> TaskReques
     return TaskRequest(
         message=message,
         headers={name: value for name, value in named.items() if value},
+        secrets=payment_of(asked),
         as_result=asked.skill is not None,
     )
 
@@ -88,7 +89,9 @@ def _show(
 ) -> None:
     operation = "SendStreamingMessage" if reached.card.streaming else "SendMessage"
     given = a2a.sending(request.message, wait=False)
-    page = describe(client.outbound(reached, operation, given, headers=request.headers))
+    page = describe(
+        client.outbound(reached, operation, given, headers=request.headers, secrets=request.secrets)
+    )
     head = [f"{name}: {value}" for name, value in page["headers"].items()]
     text = [f"{page['method']} {page['url']}", *head, "", to_json(page["body"], indent=2)]
     invocation.result(page, lambda: "\n".join(text))

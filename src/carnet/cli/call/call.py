@@ -41,10 +41,20 @@ CUT_SHORT = "length", "content_filter"  # ends that the text alone does not show
 @click.option(
     "--delegate", metavar="TOKEN", help="Call for somebody: a delegation token (or FILE, or -)."
 )
+@click.option(
+    "--voucher",
+    metavar="VOUCHER",
+    help="Pay with a voucher, or another payment that is taken there (or FILE, or -).",
+)
 @click.option("--dry-run", is_flag=True, help="Print the request this command would send.")
 @click.option("--direct", is_flag=True, help="Send it to the peer itself, not to our gateway.")
 @click.option(
     "--key", metavar="FILE", help="Sign a direct call with this key; made if there is none."
+)
+@click.option(
+    "--budget",
+    metavar="TERMS",
+    help="The most it may spend, with all it calls: 0.50, or money=,calls=,tokens=,seconds=.",
 )
 @click.option("--run", metavar="ID", help="The run this call belongs to.")
 @click.option(

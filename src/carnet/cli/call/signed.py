@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 from carnet.cli.invocation import Invocation, to_json, visible
 from carnet.cli.output import Growing
 from carnet.cli.reach.recipient import find_recipient, has_settings
-from carnet.cli.reach.request import CallOptions, given_token
+from carnet.cli.reach.request import CallOptions, given_token, payment_of
 from carnet.cli.trust.delegation_forms import presented
 from carnet.core.chain.carnet import Carnet
 from carnet.core.messages.events import Data, Event, Text, Usage, Waiting
@@ -163,6 +163,7 @@ async def _request(
         is_task=asked.task,
         callback=asked.callback,
         delegation=delegation,
+        secrets=payment_of(asked),
     )
 
 

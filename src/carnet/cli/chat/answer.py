@@ -40,6 +40,11 @@ class AnswerPiece(Struct, frozen=True):
     data: dict[str, Any] = {}
 
 
+def handle(author: str) -> str:
+    """How somebody is mentioned who is known by an address, or by a name of this gateway."""
+    return author if author.startswith("@") else f"@{author}"
+
+
 class ShownAnswer:
     """What is known of one answer."""
 
@@ -70,7 +75,8 @@ class ShownAnswer:
         """What the agent has said, and those whom it has mentioned."""
         parts = self._shown.split(_MARK)
         named = [
-            f"\n\n@{who}: {words}" for who, words in zip(parts[1::2], parts[2::2], strict=True)
+            f"\n\n{handle(who)}: {words}"
+            for who, words in zip(parts[1::2], parts[2::2], strict=True)
         ]
         return "".join([parts[0], *named]).strip("\n")
 
@@ -116,7 +122,7 @@ class ShownAnswer:
     def _relay(self, data: dict[str, Any]) -> Iterator[AnswerPiece]:
         who = str(data.get("author")).replace(_MARK, "")
         for piece in self._grow(f"{_MARK}{who}{_MARK}"):
-            yield piece if piece.kind == "anew" else AnswerPiece("relay", who)
+            yield piece if piece.kind == "anew" else AnswerPiece("relay", who, data)
 
     def _grow(self, text: str) -> Iterator[AnswerPiece]:
         before, left = self._shown[: self._at], self._shown[self._at :]

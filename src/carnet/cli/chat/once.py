@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from carnet.cli.call.answers import approvals, denial
-from carnet.cli.chat.answer import AnswerPiece, ShownAnswer
+from carnet.cli.chat.answer import AnswerPiece, ShownAnswer, handle
 from carnet.cli.chat.connection import LOST, ChatConnection, question_path
 from carnet.cli.chat.exchange import AnswerLeft, AnswerReading, Sending
 from carnet.cli.chat.screen import Screen
@@ -43,7 +43,7 @@ async def say_once(
         if invocation.format == "jsonl":
             invocation.line({"kind": piece.kind, "text": piece.text, **piece.data}, "")
         elif invocation.format == "text" and piece.kind in {"text", "relay"}:
-            screen.say(piece.text if piece.kind == "text" else f"\n\n@{piece.text}: ")
+            screen.say(piece.text if piece.kind == "text" else f"\n\n{handle(piece.text)}: ")
 
     reading = AnswerReading(connection, tell, screen.note)
     try:

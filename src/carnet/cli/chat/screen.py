@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from carnet.cli.chat.answer import AnswerPiece
+from carnet.cli.chat.answer import AnswerPiece, handle
 from carnet.cli.invocation import Invocation, in_line, to_json, visible
 
 MOST_ROW: Final = 100  # characters of what a tool is given, or gives
@@ -33,7 +33,9 @@ class Screen:
                 self.note("(It begins anew.)")
                 self.say(piece.text)
             case "relay":
-                self.note(f"@{in_line(piece.text)}:")
+                self.note(f"{handle(in_line(piece.text))}:")
+                if piece.data.get("code"):
+                    self.note(f"  (It has not answered: {in_line(str(piece.data['code']))}.)")
             case "call":
                 self.note(f"  · {_call(piece.data)}")
             case "result":

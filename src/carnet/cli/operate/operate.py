@@ -1,6 +1,5 @@
 """`carnet config`, `migrate`, `prune`, `version`, `help`, `completion`: running it day by day."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,9 +17,6 @@ from carnet.cli.operate.backup import move
 
 if TYPE_CHECKING:
     from carnet.config import Settings
-
-HIDDEN = "***"
-AMOUNTS = {"price", "price_in", "price_out", "credit", "max_cost"}
 
 
 @click.group(cls=Group)
@@ -55,40 +51,11 @@ def check(invocation: Invocation, load: bool) -> None:  # noqa: FBT001  click pa
 @pass_invocation
 def show(invocation: Invocation) -> None:
     """Print every value as it is in force, and where it came from; secrets as ***."""
-    values = list(_values(invocation.settings))
+    from carnet.config.changes import values_of
+
+    values = values_of(invocation.settings)
     page = {"config": str(invocation.settings.source), "values": values}
     invocation.result(page, lambda: _as_toml(values), values)
-
-
-def _values(settings: "Settings") -> Iterator[dict[str, Any]]:
-    from carnet.config.settings import FAMILIES, SECTIONS
-    from carnet.config.sources import docs_of, dotted
-
-    sections: list[tuple[tuple[str, ...], Any]] = [
-        ((name,), getattr(settings, name)) for name in SECTIONS
-    ]
-    for family in FAMILIES:
-        sections += [((family, name), member) for name, member in getattr(settings, family).items()]
-    for path, section in sections:
-        for key, doc in docs_of(type(section)).items():
-            yield {
-                "section": dotted(path),
-                "key": key,
-                **_shown(key, getattr(section, key)),
-                "from": settings.origins[dotted((*path, key))],
-                "doc": doc,
-            }
-
-
-def _shown(key: str, value: Any) -> dict[str, Any]:
-    from carnet.config import SecretRef
-    from carnet.core.money.amount import format_amount
-
-    if isinstance(value, SecretRef):
-        return {"value": HIDDEN, "reference": str(value)}
-    if key in AMOUNTS and isinstance(value, int):
-        return {"value": format_amount(value)}
-    return {"value": value}
 
 
 def _as_toml(values: list[dict[str, Any]]) -> str:

@@ -12,7 +12,7 @@ import click
 from carnet.cli.failures import GatewayError
 from carnet.cli.invocation import Invocation, in_line, to_json, visible
 from carnet.cli.output import Growing
-from carnet.cli.reach.request import CallOptions, describe, given_token
+from carnet.cli.reach.request import CallOptions, describe, given_token, payment_of
 from carnet.core.call import Ask
 from carnet.core.messages.events import Event, Message, Text, Usage, Waiting
 from carnet.core.people.identity import Secret
@@ -73,7 +73,7 @@ def _request(asked: CallOptions, run: str) -> Outbound:
         url=url,
         body=write_message(ask, run=run, session=asked.run, stream=asked.stream),
         headers={"content-type": JSON, "accept": f"{JSON}, {SSE}" if asked.stream else JSON},
-        secrets=shown_as(token),
+        secrets=shown_as(token) | payment_of(asked),
         bounds=asked.bounds,
     )
 

@@ -15,12 +15,16 @@ from msgspec import Struct
 
 from carnet.cli.invocation import Invocation
 from carnet.cli.reach.gateway import find_place, reached, read_token
+from carnet.cli.reach.payment import brought
+from carnet.core.chain.terms import read_terms
 from carnet.core.people.address import Address, is_agent_uri, is_handle, parse_handle
 from carnet.core.people.identity import Secret
-from carnet.errors import PeerUnknown, UsageInvalid
+from carnet.errors import InvalidRequest, PeerUnknown, UsageInvalid
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.http_client import Bounds, HttpClient, Outbound
 from carnet.wire.dialects import DIALECTS, by_peer, openai
+from carnet.wire.travel.budget import BUDGET
+from carnet.wire.travel.payment import PAYMENT
 
 CHAT = "/v1/chat/completions"
 TASKS = "/tasks"
@@ -50,6 +54,8 @@ class CallOptions(Struct, kw_only=True):
     no_wait: bool = False
     callback: str | None = None
     delegate: str | None = None
+    budget: str | None = None
+    voucher: str | None = None
 
     @property
     def bounds(self) -> Bounds:
@@ -111,6 +117,23 @@ def describe(request: Outbound) -> dict[str, Any]:
     }
 
 
+def _check_budget(asked: CallOptions) -> None:
+    if asked.budget is None:
+        return
+    try:
+        read_terms(asked.budget)
+    except InvalidRequest:
+        raise UsageInvalid(
+            reason=f"'{asked.budget}' is no budget.",
+            fix="Write --budget 0.50, or --budget money=0.50,calls=20,tokens=5000,seconds=60.",
+        ) from None
+    if asked.is_signed or asked.is_a2a:
+        raise UsageInvalid(
+            reason="--budget bounds a call that goes through our gateway.",
+            fix="Leave out --direct, --delegate and --dialect.",
+        )
+
+
 def check(asked: CallOptions) -> None:
     """Refuse options that do not go together."""
     if "@" in asked.address and not (asked.is_url or is_handle(asked.address)):
@@ -118,6 +141,7 @@ def check(asked: CallOptions) -> None:
             reason=f"'{asked.address}' is no address of an agent.",
             fix=f"Did you mean '@{asked.address}'?",
         )
+    _check_budget(asked)
     for option, value in (("--run", asked.run), ("--turn", asked.turn)):
         if value is not None and not (value.isascii() and value.isprintable() and value.strip()):
             raise UsageInvalid(
@@ -275,10 +299,19 @@ def _request(asked: CallOptions, url: str, model: str, token: Secret | None) -> 
         headers["x-tangle-runid"] = asked.run
     if asked.turn:
         headers["x-tangle-turnid"] = asked.turn
+    if asked.budget:
+        headers[BUDGET] = asked.budget
+    secrets = {} if token is None else {"authorization": Secret(f"Bearer {token.reveal()}")}
     return Outbound(
         url=url,
         body=msgspec.json.encode(body),
         headers=headers,
-        secrets={} if token is None else {"authorization": Secret(f"Bearer {token.reveal()}")},
+        secrets=secrets | payment_of(asked),
         bounds=asked.bounds,
     )
+
+
+def payment_of(asked: CallOptions) -> dict[str, Secret]:
+    """The header of the payment that was given with the command, or in the environment."""
+    payment = brought(asked.voucher)
+    return {} if payment is None else {PAYMENT: payment}

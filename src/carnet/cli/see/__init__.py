@@ -1,1 +1,1 @@
-"""`carnet runs`, `run`, `tail`, `explain`, `ledger`, `outbox`, `agents inspect` and `lint`."""
+"""`carnet runs`, `run`, `tail`, `explain`, `outbox`, `agents inspect` and `lint`."""

@@ -187,7 +187,8 @@ def _refuse_code(code: str, as_run: str) -> Never:
 
     from carnet.errors import BY_CODE, UsageInvalid
 
-    near = get_close_matches(code.lower(), BY_CODE, n=1, cutoff=0.5)
+    whole = [known for known in BY_CODE if code.lower() in known]
+    near = whole or get_close_matches(code.lower(), BY_CODE, n=1, cutoff=0.5)
     raise UsageInvalid(
         reason=f"'{code}' is no code of this gateway."
         + (f" Did you mean '{near[0]}'?" if near else "")

@@ -189,8 +189,25 @@ def cancel(invocation: Invocation, run_id: str) -> None:
     """
     from carnet.cli.see.tree import draw_cancelled
 
-    page = wait(_cancel(invocation, run_id))
+    page = wait(_ask_all(invocation, run_id, "/cancel"))
     invocation.result(page, lambda: visible(draw_cancelled(page)))
+
+
+@run.command()
+@click.argument("run_id", metavar="ID")
+@pass_invocation
+def proof(invocation: Invocation, run_id: str) -> int:
+    """Show who has signed for the calls of a run, and for all that was called below them.
+
+    Exit code 4 if a receipt is missing or does not hold. Named as for 'run show'. The other
+    organisations are asked for the receipts that they hold.
+    """
+    from carnet.cli.failures import OK, UNVERIFIED
+    from carnet.cli.see.tree import draw_proof
+
+    page = wait(_ask_all(invocation, run_id, "/receipts"))
+    invocation.result(page, lambda: visible(draw_proof(page)))
+    return OK if page["proved"] else UNVERIFIED
 
 
 def run_path(run_id: str, tail: str = "") -> str:
@@ -200,19 +217,20 @@ def run_path(run_id: str, tail: str = "") -> str:
     return f"/runs/{quote(run_id, safe='')}{tail}"
 
 
-async def _cancel(invocation: Invocation, run_id: str) -> dict[str, Any]:
+async def _ask_all(invocation: Invocation, run_id: str, tail: str) -> dict[str, Any]:
+    """Ask for what the gateway asks others for in turn."""
     from carnet.cli.reach import gateway
     from carnet.cli.reach.pages import Pages
 
     async with gateway.open_http() as http, gateway.reached(invocation, http) as (place, by):
 
-        async def ask_to_cancel(run: str) -> dict[str, Any]:
-            request = gateway.request_to(place, "POST", run_path(run, "/cancel"), by)
+        async def ask(run: str) -> dict[str, Any]:
+            request = gateway.request_to(place, "POST", run_path(run, tail), by)
             async with gateway.sending(http, request, token_is_new=by.is_new) as answer:
                 return gateway.decode(await answer.read())
 
         async with Pages(invocation) as pages:
-            return await with_run(pages, run_id, ask_to_cancel)
+            return await with_run(pages, run_id, ask)
 
 
 @click.command(cls=Command)

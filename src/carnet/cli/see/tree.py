@@ -6,7 +6,7 @@ Law 2. The refusal is marked where it happened: at the deepest turn or call out 
 Law 3. What a turn called stands in the order in which it asked, whichever began first.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Final
@@ -233,3 +233,24 @@ def _has_failed(node: Node) -> bool:
 def _cost(node: Node, currency: str) -> str:
     cost = node.get("cost")
     return "-" if cost is None else f"{cost} {currency}".rstrip()
+
+
+def draw_proof(page: Node) -> str:
+    """Who has signed for which call, one line a receipt, and what is wrong with them."""
+    head = f"run {page['run']}  {'proved' if page['proved'] else 'NOT PROVED'}"
+    counts = [f"{page[name]} {name}" for name in ("signed", "vouched", "unproved") if page[name]]
+    lines = ["  ".join([head, *counts]), *_receipts(page["receipts"], "  ")]
+    lines += [f"{one['issuer']}: {one['fault']} ({one['turn']})" for one in page["faults"]]
+    if not page["receipts"]:
+        lines.append("  Nobody has signed for a call of it.")
+    return "\n".join(map(in_line, lines))
+
+
+def _receipts(nodes: Sequence[Node], margin: str) -> Iterator[str]:
+    for node in nodes:
+        cost = "cost unknown" if node["cost"] is None else f"{node['cost']} {node['currency']}"
+        calls = f"{node['calls']} call{'s' * (node['calls'] != 1)}"
+        words = [node["to"], node["verdict"], f"by {node['issuer']}", calls, cost]
+        words += [f"what is below is not known: {node['unknown']}"] if node["unknown"] else []
+        yield margin + "  ".join(words)
+        yield from _receipts(node["below"], margin + "  ")

@@ -3,20 +3,16 @@
 Law. A check that cannot be made is a finding too; none hides the ones after it.
 """
 
-import stat
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING
 
-from msgspec import Struct, to_builtins
-
+from carnet.assembly.doctor.findings import Finding, of_mode, of_settings, of_store
 from carnet.cli.failures import GatewayError
 from carnet.cli.invocation import Invocation
 from carnet.cli.reach import counterpart, gateway
 from carnet.cli.references import check_files, look_at, references
-from carnet.cli.start.caller_check import doubts
 from carnet.cli.start.engine_check import missing_engine
 from carnet.config import Settings, resolve_secret, secret_path
 from carnet.errors import CarnetError, ConfigInvalid, Upstream
@@ -26,25 +22,9 @@ if TYPE_CHECKING:
     from carnet.cli.source import Sight
     from carnet.ports.trust.trust import Peer
     from carnet.ports.world.http_client import HttpClient
-    from carnet.stores.open import Store
 
 AGAIN = "Correct it, then look again: carnet doctor"
-OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _OK = 200
-MOST_DEAD = 100  # deliveries that are counted
-
-
-class Finding(Struct, frozen=True):
-    """One line of the doctor."""
-
-    status: Literal["ok", "warn", "fail"]
-    what: str
-    message: str
-    fix: str = ""
-
-    def page(self) -> dict[str, str]:
-        """The finding as JSON has it."""
-        return cast("dict[str, str]", to_builtins(self))
 
 
 async def examine(invocation: Invocation, *, load: bool) -> list[Finding]:
@@ -56,8 +36,7 @@ async def examine(invocation: Invocation, *, load: bool) -> list[Finding]:
     except CarnetError as error:
         return [_failure("config", error)]
     findings = [Finding("ok", "config", f"{settings.source} can be used.")]
-    findings += _proxies(settings)
-    findings += _address(settings)
+    findings += of_settings(settings)
     findings += _secrets(settings)
     async with gateway.open_http() as http:
         findings += [finding async for finding in _agents(settings, http, load=load)]
@@ -76,21 +55,6 @@ def _failure(what: str, error: CarnetError, fix: str = "") -> Finding:
     return Finding("fail", what, text, fix or next_step)
 
 
-def _proxies(settings: Settings) -> Iterator[Finding]:
-    for network in settings.gateway.trusted_proxies:
-        if network.endswith("/0"):
-            text = f"trusted_proxies holds {network}: every caller may say that it is another one."
-            yield Finding("warn", "proxies", text, "Name the addresses of your proxies alone.")
-
-
-def _address(settings: Settings) -> Iterator[Finding]:
-    if settings.needs_public_url:
-        at = settings.gateway
-        text = f"It listens on {at.host}, and its cards say {at.public_url}: this machine alone."
-        fix = "Write where others reach it: [gateway] public_url"
-        yield Finding("warn", "address", text, fix)
-
-
 def _secrets(settings: Settings) -> Iterator[Finding]:
     from carnet.stores.secrets import secrets_file
 
@@ -99,7 +63,7 @@ def _secrets(settings: Settings) -> Iterator[Finding]:
         fix = f"Make it: carnet init {quote(str(settings.base))}"
         yield Finding("fail", "secrets", f"{own} does not exist; tokens cannot be checked.", fix)
     else:
-        found = _mode(own)
+        found = of_mode(own)
         if found.status == "ok":
             try:
                 secrets_file.load(own)
@@ -115,16 +79,8 @@ def _secrets(settings: Settings) -> Iterator[Finding]:
         yield (
             Finding("ok", "secrets", f"{key} is there.")
             if ref.env
-            else _mode(secret_path(ref, settings.base))
+            else of_mode(secret_path(ref, settings.base))
         )
-
-
-def _mode(path: Path) -> Finding:
-    mode = stat.S_IMODE(path.stat().st_mode)
-    if mode & OTHERS:
-        text = f"{path} can be read by other users of this machine (mode {mode:03o})."
-        return Finding("fail", "secrets", text, f"Close it: chmod 600 {quote(str(path))}")
-    return Finding("ok", "secrets", f"{path} is readable by its owner alone.")
 
 
 async def _agents(settings: Settings, http: "HttpClient", *, load: bool) -> AsyncIterator[Finding]:
@@ -260,12 +216,8 @@ async def _store(settings: Settings, *, running: bool) -> tuple[list[Finding], l
     except CarnetError as error:
         return [_failure("store", error)], []
     try:
-        findings = [await _writable(settings, store), await _key(store), await _deliveries(store)]
-        people = await store.people.list()
-        findings += _namesakes(settings, [one.name for one in people if one.ended is None])
+        findings = await of_store(settings, store)
         stored = await store.peers.list()
-        hosts = await store.callers.list()
-        findings += [Finding("warn", "callers", *doubt) for doubt in doubts(settings, hosts)]
         if store.cluster is None:
             findings.append(await _lock(settings, running=running))
         else:
@@ -276,56 +228,6 @@ async def _store(settings: Settings, *, running: bool) -> tuple[list[Finding], l
         await store.close()
     findings += _both_speak(settings, stored)
     return findings, [peer for peer in stored if peer.domain not in settings.peers]
-
-
-def _namesakes(settings: Settings, people: Sequence[str]) -> Iterator[Finding]:
-    """Agents that are called like a person: their handles are one (A57)."""
-    from carnet.core.people.address import skeleton
-
-    seen = {skeleton(name): name for name in people}
-    for agent in settings.agents:
-        name = seen.get(skeleton(agent))
-        if name is not None:
-            handle = f"@{name}@{settings.gateway.domain}"
-            text = f"The agent {agent} is called like the person {name}, who is {handle}."
-            yield Finding("warn", "people", text, "Give the agent another name.")
-
-
-async def _writable(settings: Settings, store: "Store") -> Finding:
-    try:
-        await store.probe()
-    except CarnetError as error:
-        text = f"{settings.store.url} cannot be written ({error.detail})."
-        fix = (
-            "Check the disk and the rights of the folder."
-            if store.cluster is None
-            else "Give its role the rights that docs/operations/postgresql.md names."
-        )
-        return Finding("fail", "store", text, fix)
-    return Finding("ok", "store", f"{settings.store.url} can be written.")
-
-
-async def _key(store: "Store") -> Finding:
-    """Whether there is a key to sign with, and whether it can be opened."""
-    known = await store.keys.list()
-    try:
-        return Finding("ok", "keys", f"We sign with {store.keys.signer().kid}.")
-    except CarnetError:
-        if any(key.state == "active" for key in known):
-            text = "The signing key was sealed with another secrets file; a gateway will not start."
-            return Finding("fail", "keys", text, "Put it back, or: carnet keys rotate")
-        return Finding("warn", "keys", "There is no signing key yet.", "Make it: carnet keys new")
-
-
-async def _deliveries(store: "Store") -> Finding:
-    """Whether somebody was to be told something and never was."""
-    dead = len(await store.outbox.list(state="dead", limit=MOST_DEAD + 1))
-    if not dead:
-        return Finding("ok", "outbox", "No delivery is dead.")
-    many = f"{dead} deliveries are" if dead > 1 else "1 delivery is"
-    text = f"{many if dead <= MOST_DEAD else f'More than {MOST_DEAD} deliveries are'} dead."
-    fix = "See why, then send them again: carnet outbox list --state dead"
-    return Finding("warn", "outbox", text, fix)
 
 
 def _shared(gateways: int, *, running: bool) -> Finding:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from carnet.ports.trust.callers import NewCaller
 
 OVERLAP = "1h"
+PEM_FILES = frozenset({".pem", ".crt", ".cer"})
 
 
 @click.group(cls=Group)
@@ -28,8 +29,9 @@ def callers() -> None:
 @click.argument("url", metavar="https://SITE")
 @click.option(
     "--certificate",
-    metavar="sha256:HEX|SUBJECT",
-    help="It is known by its client certificate, and has no key.",
+    metavar="FILE|sha256:HEX|SUBJECT",
+    help="It is known by its client certificate (a file in PEM, its fingerprint, or its subject as"
+    " the proxy writes it), and has no key.",
 )
 @click.option("--rate", metavar="N/min", help="Calls of all its tokens: N/s, N/min or N/h.")
 @click.option(
@@ -212,15 +214,26 @@ def _new_caller(url: str, options: dict[str, Any]) -> "NewCaller":
 
 
 def _certificate(text: str | None) -> str | None:
+    import hashlib
+    import ssl
+    from pathlib import Path
+
     from carnet.config.trust.callers import read_certificate
     from carnet.errors import UsageInvalid
 
+    if text is None:
+        return None
+    path = Path(text)
     try:
-        return None if text is None else read_certificate(text)
-    except ValueError:
+        if path.suffix in PEM_FILES and path.is_file():
+            der = ssl.PEM_cert_to_DER_cert(path.read_text("ascii").strip())
+            text = f"sha256:{hashlib.sha256(der).hexdigest()}"
+        return read_certificate(text)
+    except (ValueError, OSError):
         raise UsageInvalid(
             reason=f"--certificate {text} is no certificate.",
-            fix="Write sha256: and its fingerprint in hex, or its subject as the proxy tells it.",
+            fix="Name a file that holds one in PEM (.pem, .crt, .cer), or write sha256: and its"
+            " fingerprint in hex, or its subject as the proxy tells it.",
         ) from None
 
 

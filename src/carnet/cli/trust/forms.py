@@ -15,6 +15,7 @@ from carnet.cli.times import SECOND, read_rate, read_span, write_rate
 from carnet.config import SecretRef, Settings, resolve_secret
 from carnet.config.readers import Wrong, url
 from carnet.core.money.amount import format_amount, parse_amount
+from carnet.core.money.budget import Ceilings, read_ceilings
 from carnet.core.people.address import check_domain, check_identity, check_local
 from carnet.core.people.identity import OPERATOR_NAME, Secret, Token
 from carnet.core.people.permissions import written_out
@@ -44,6 +45,7 @@ def new_token(name: str, options: dict[str, Any], now: int) -> NewToken:
         allow=allow,
         deny=deny,
         chain_depth=options["chain_depth"],
+        budgets=_budgets(options["budgets"]),
         peer=_domain(peer) if peer else None,
         forwardable=options["forwardable"],
         may_forward=options["may_forward"],
@@ -73,6 +75,7 @@ def token_page(token: Token, now: int) -> dict[str, Any]:
         "allow": None if token.ceiling.allow is None else sorted(token.ceiling.allow),
         "deny": sorted(token.ceiling.deny),
         "chain_depth": token.chain_depth,
+        "budgets": dict(token.budgets),
         "account": token.peer or token.payer or token.account,
         "forwardable": token.forwardable,
         "may_forward_authorization": token.may_forward,
@@ -87,6 +90,17 @@ def token_page(token: Token, now: int) -> dict[str, Any]:
 def _listed(given: tuple[str, ...]) -> frozenset[str] | None:
     """Permissions of a ceiling; a wide one stays as it is, since it is a bound and no grant."""
     return frozenset(map(check_scope, given)) or None
+
+
+def _budgets(given: tuple[str, ...]) -> Ceilings:
+    """Named budgets, as `--budget` has them."""
+    try:
+        return read_ceilings(list(given))
+    except ValueError as error:
+        raise UsageInvalid(
+            reason=f"--budget: {error}.",
+            fix="Write turns=N, tool_calls=N, tool_calls_NAME=N or wall_clock_seconds=N.",
+        ) from None
 
 
 def _word(text: str | None, option: str) -> str | None:
@@ -117,7 +131,7 @@ def is_about_the_peer(options: dict[str, Any]) -> bool:
 
 def changed_peer(known: Peer | None, domain: str, options: dict[str, Any]) -> Peer:
     """What `peers add` was asked for; what was not said stays as it was."""
-    plain = ("dialect", "may_forward")
+    plain = ("dialect", "may_forward", "auth")
     given: dict[str, Any] = {name: options[name] for name in plain if options[name] is not None}
     if options["url"]:
         given["url"] = _url(options["url"])
@@ -136,20 +150,6 @@ def changed_peer(known: Peer | None, domain: str, options: dict[str, Any]) -> Pe
             fix=f"Say it: carnet peers add {domain} --url URL",
         )
     return Peer(domain=_domain(domain), **given)
-
-
-def peer_page(peer: Peer) -> dict[str, Any]:
-    """A peer as it is listed."""
-    return {
-        "domain": peer.domain,
-        "url": peer.url,
-        "dialect": peer.dialect,
-        "may_forward_authorization": peer.may_forward,
-        "has_token": peer.token is not None,
-        "credit": format_amount(peer.credit),
-        "max_cost": format_amount(peer.most_cost),
-        "from_file": peer.from_file,
-    }
 
 
 def agent_page(settings: Settings, name: str, sight: Sight) -> dict[str, Any]:

@@ -11,36 +11,10 @@ from carnet.cli.trust.forms import read_identity
 from carnet.config import Settings
 from carnet.core.people.address import host_of, is_agent_uri, skeleton
 from carnet.errors import UsageInvalid
-from carnet.ports.trust.keys import OwnKey, PinnedKey
-from carnet.stores.trust.own_keys import is_over
-from carnet.wire.crypto.ed25519 import read_public_key, write_public_key
-from carnet.wire.grammar.times import when
+from carnet.ports.trust.keys import PinnedKey
+from carnet.wire.crypto.ed25519 import read_public_key
 
 _KID: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,256}", re.ASCII)
-
-
-def own_key_page(key: OwnKey, now: int) -> dict[str, Any]:
-    """One of our keys as it is listed."""
-    return {
-        "kid": key.kid,
-        "state": "over" if is_over(key, now) else key.state,
-        "key": write_public_key(key.public),
-        "created": when(key.created),
-        "signs_from": when(key.signs_from),
-        "not_after": when(key.not_after),
-    }
-
-
-def pinned_key_page(key: PinnedKey) -> dict[str, Any]:
-    """A key of somebody else as it is listed."""
-    return {
-        "sender": key.sender,
-        "kid": key.kid,
-        "key": write_public_key(key.public),
-        "state": "live" if key.revoked is None else "revoked",
-        "added": None if key.from_file else when(key.added),
-        "from_file": key.from_file,
-    }
 
 
 def read_name(name: str) -> tuple[str, str]:

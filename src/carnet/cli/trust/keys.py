@@ -95,7 +95,7 @@ def rotate(invocation: Invocation, overlap: str, lead: str | None, at_once: bool
 async def _rotate(settings: "Settings", overlap: int, lead: int) -> dict[str, Any]:
     """The page of the key that was made, and of the one that it replaces."""
     from carnet.assembly.store import opened
-    from carnet.cli.trust.key_forms import own_key_page
+    from carnet.gateway.partners.trust import own_key_page
     from carnet.runtime.system import SystemClock
 
     now = SystemClock().wall_us()
@@ -155,7 +155,7 @@ async def _revoke(settings: "Settings", kid: str) -> str:
 
 async def _create(settings: "Settings", kid: str | None) -> dict[str, Any]:
     from carnet.assembly.store import opened
-    from carnet.cli.trust.key_forms import own_key_page
+    from carnet.gateway.partners.trust import own_key_page
     from carnet.runtime.system import SystemClock
 
     now = SystemClock().wall_us()
@@ -165,7 +165,7 @@ async def _create(settings: "Settings", kid: str | None) -> dict[str, Any]:
 
 async def _list(settings: "Settings") -> list[dict[str, Any]]:
     from carnet.assembly.store import opened
-    from carnet.cli.trust.key_forms import own_key_page
+    from carnet.gateway.partners.trust import own_key_page
     from carnet.runtime.system import SystemClock
 
     now = SystemClock().wall_us()

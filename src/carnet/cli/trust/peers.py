@@ -31,6 +31,12 @@ peers.add_command(confirm)
     type=click.Choice(["tangle", "samvad", "a2a", "agents_api"]),
     help="What it speaks (default: tangle).",
 )
+@click.option(
+    "--auth",
+    type=click.Choice(["auto", "jwt", "federation"]),
+    help="By what its A2A agents know us: as its card says (auto, the default), by a credential "
+    "that our key signs, or by a token that it gives for one.",
+)
 @click.option("--key", metavar="BASE64", help="Its public key: its signed calls must fit it.")
 @click.option("--kid", metavar="KID", help="The name of that key (default: any name will do).")
 @click.option(
@@ -91,7 +97,8 @@ async def _admit(
     """The pages of the peer that was put and of the key that was pinned."""
     from carnet.assembly.store import opened
     from carnet.cli.trust import key_forms
-    from carnet.cli.trust.forms import changed_peer, is_about_the_peer, peer_page
+    from carnet.cli.trust.forms import changed_peer, is_about_the_peer
+    from carnet.gateway.partners.trust import peer_page, pinned_key_page
     from carnet.runtime.system import SystemClock
 
     sender, domain = key_forms.read_name(name)
@@ -113,7 +120,7 @@ async def _admit(
             await store.pinned.pin(key)
         if peer is not None:
             await store.peers.put(peer)
-    pages = (peer and peer_page(peer), key and key_forms.pinned_key_page(key))
+    pages = (peer and peer_page(peer), key and pinned_key_page(key))
     return pages[0] or None, pages[1] or None
 
 
@@ -190,8 +197,7 @@ def _pinned_text(page: dict[str, Any]) -> str:
 
 async def _list_peers(settings: "Settings") -> dict[str, Any]:
     from carnet.assembly.store import opened
-    from carnet.cli.trust.forms import peer_page
-    from carnet.cli.trust.key_forms import pinned_key_page
+    from carnet.gateway.partners.trust import peer_page, pinned_key_page
 
     async with opened(settings) as store:
         return {
@@ -204,12 +210,14 @@ async def _list_peers(settings: "Settings") -> dict[str, Any]:
 def _peers_text(page: dict[str, Any]) -> str:
     if not page["peers"]:
         return "No peers. Admit one: carnet peers add DOMAIN --url URL"
-    titles = ["DOMAIN", "URL", "DIALECT", "FORWARDING", "TOKEN", "CREDIT", "MAX COST", "FROM"]
+    of_calls = ["AUTH", "FORWARDING", "TOKEN", "CREDIT", "MAX COST"]
+    titles = ["DOMAIN", "URL", "DIALECT", *of_calls, "FROM"]
     rows = [
         [
             entry["domain"],
             entry["url"],
             entry["dialect"],
+            entry["auth"],
             "yes" if entry["may_forward_authorization"] else "no",
             "yes" if entry["has_token"] else "no",
             entry["credit"],

@@ -23,7 +23,7 @@ def sign_in(invocation: Invocation, name: str, token: str | None) -> None:
 
     The session may do what one token of hers may, bills what that bills and ends with it.
     """
-    page = wait(_sign_in(invocation.settings, name, token))
+    page = wait(sign_in_link(invocation.settings, name, token))
     invocation.result(page, lambda: str(page["link"]))
     if invocation.format == "text":
         invocation.note(
@@ -32,7 +32,8 @@ def sign_in(invocation: Invocation, name: str, token: str | None) -> None:
         )
 
 
-async def _sign_in(settings: "Settings", name: str, wanted: str | None) -> dict[str, Any]:
+async def sign_in_link(settings: "Settings", name: str, wanted: str | None) -> dict[str, Any]:
+    """A link by which a person signs in once, as a token of hers; None means her only one."""
     from carnet.assembly.store import opened
     from carnet.runtime.system import SystemClock
     from carnet.wire.grammar.times import when

@@ -41,6 +41,13 @@ def tokens() -> None:
     type=click.IntRange(1, 1000),
     help="The first depth at which chains of calls made with it are refused.",
 )
+@click.option(
+    "--budget",
+    "budgets",
+    multiple=True,
+    metavar="NAME=N",
+    help="turns, tool_calls, tool_calls_TOOL or wall_clock_seconds of one answer of a loop.",
+)
 @click.option("--rate", metavar="N/min", help="Calls per time: N/s, N/min or N/h.")
 @click.option("--limit", metavar="AMOUNT", help="The most it may ever spend.")
 @click.option("--expires", metavar="30d", default="never", help="30d, 12h, or never (default).")

@@ -30,7 +30,9 @@ def one_certificate() -> ValueReader:
 def read_certificate(value: str) -> str:
     """A certificate that was written down, as it is compared; ValueError where it is none."""
     is_hashed = value.lower().startswith("sha256:")
-    found = value.lower().replace(" ", "") if is_hashed else value.strip()
+    found = value.strip()
+    if is_hashed:  # as it is shown by others: in capitals, with colons or spaces
+        found = "sha256:" + value[7:].lower().replace(":", "").replace(" ", "")
     if not (_FINGERPRINT if is_hashed else _SUBJECT).fullmatch(found):
         raise ValueError
     return found

@@ -25,6 +25,9 @@ from carnet.config import readers as read
 from carnet.config.readers import SecretRef, ValueReader, Wrong
 from carnet.core.people.evidence import ANYTHING, AllowRule, TrustedIssuer
 from carnet.core.people.permissions import is_permission
+from carnet.core.trust.did import read_did
+from carnet.core.trust.federation import FederationRule
+from carnet.errors import AddressInvalid
 
 MOST_ISSUERS: Final = 64
 MOST_RULES: Final = 256
@@ -63,6 +66,26 @@ def _pattern() -> ValueReader:
         return value
 
     return read.text_reader("a name, or the beginning of one with a '*' at its end", check)
+
+
+def _patterns() -> ValueReader:
+    def check(value: str) -> str:
+        if not value or _PATTERN.fullmatch(value) is None:
+            raise ValueError
+        return value
+
+    return read.many("names, or beginnings of such with a '*' at their end", check)
+
+
+def _did() -> ValueReader:
+    def check(value: str) -> str:
+        try:
+            read_did(value)
+        except AddressInvalid:
+            raise ValueError from None
+        return value
+
+    return read.text_reader("a name such as did:web:connector.example", check)
 
 
 def _words() -> ValueReader:
@@ -110,6 +133,13 @@ _ISSUER: Final[Mapping[str, ValueReader]] = {
     "client_secret": read.secret(),
     "audience": _words(),
     "scopes": _scopes(),
+    "credit": read.amount(),
+}
+_FEDERATION: Final[Mapping[str, ValueReader]] = {
+    "issuer": _did(),
+    "methods": _words(),
+    "subjects": _patterns(),
+    "agents": _words(),
     "credit": read.amount(),
 }
 _CLIENT: Final[Mapping[str, ValueReader]] = {
@@ -182,6 +212,28 @@ def allowed() -> ValueReader:
     return _listed(expects, MOST_RULES, lambda each: AllowRule(**_table(each, _ALLOW, ())))
 
 
+def federated() -> ValueReader:
+    """Connectors, and which of their users are known here."""
+    expects = (
+        'a list of tables, such as [{issuer = "did:web:connector.example", methods = ["urn:..."], '
+        'subjects = ["slack:T123/*"]}]'
+    )
+    needs = ("issuer", "methods", "subjects")
+    listed = _listed(
+        expects, MOST_ISSUERS, lambda each: FederationRule(**_table(each, _FEDERATION, needs))
+    )
+
+    def given(value: Any) -> tuple[FederationRule, ...]:
+        rules: tuple[FederationRule, ...] = listed.read(value)
+        issuers = {rule.issuer for rule in rules}
+        hosts = {read_did(issuer).domain for issuer in issuers}
+        if len(hosts) < len(issuers):  # the users of both would be the same callers
+            raise Wrong("names two issuers of one host")
+        return rules
+
+    return ValueReader(expects, given, _from_text(given, expects))
+
+
 def token_issuers() -> ValueReader:
     """Issuers of access tokens, by the URLs that their tokens name them by."""
     expects = 'sections, such as [identity.oauth."https://login.acme.example"]'
@@ -238,6 +290,12 @@ class IdentitySettings(Struct, frozen=True, kw_only=True):
     contact: Annotated[
         str | None, read.text(), "Whom those may ask who are refused by the list of an agent."
     ] = None
+    federation: Annotated[
+        tuple[FederationRule, ...],
+        federated(),
+        "Connectors whose users may exchange an assertion for an access token: issuer, methods, "
+        "subjects, agents, credit.",
+    ] = ()
     names: Annotated[
         Literal["handle", "mailto"],
         read.one_of("handle", "mailto"),
@@ -252,9 +310,10 @@ Allow = Annotated[
     "Who may call it: subject, on_behalf_of, action; once there is a list, nobody else.",
 ]
 Auth = Annotated[
-    Literal["auto", "jwt"],
-    read.one_of("auto", "jwt"),
-    "a2a: by what it knows us; jwt is a credential that our key signs, auto goes by its card.",
+    Literal["auto", "jwt", "federation"],
+    read.one_of("auto", "jwt", "federation"),
+    "a2a: by what it knows us; jwt is a credential that our key signs, federation an access token "
+    "that it gives for one, auto goes by its card.",
 ]
 Audience = Annotated[
     str | None,

@@ -37,6 +37,8 @@ class Mark(Struct, frozen=True, kw_only=True):
     counts: bool = True  # it counts depth; one that does not is silent about it, also with None
     # Its limit is only this gateway's usual one: where another stamp brings its own, that counts.
     is_usual: bool = False
+    own_depth: int | None = None  # the last depth that it names itself, where ours is lower
+    is_recorded: bool = False  # no request says it: a turn of our own record stands there
     doubt: str | None = None  # what it says about itself that its numbers contradict, for the log
 
 
@@ -71,6 +73,7 @@ class Position(Struct, frozen=True, kw_only=True):
     turn: str | None = None
     parent_turn: str | None = None
     speaker: str | None = None
+    most_depth: int | None = None  # that a budget leaves a chain which no stamp has bounded
 
 
 TOP = Position()
@@ -88,8 +91,11 @@ def merge(marks: Sequence[Mark]) -> Position:
         raise ChainMismatch("an explicit depth 0 stands beside a depth above 0")
     bounding = [mark for mark in marks if mark.last_depth is not None]
     own = [mark for mark in bounding if not mark.is_usual]
-    bounds = [(mark.last_depth, mark.stamp) for mark in own or bounding]
-    last_depth, bound_by = min(bounds, default=(None, None))
+    bounds = [(mark.last_depth, 0, mark.stamp) for mark in own or bounding]
+    for mark in marks:  # what one names itself holds beside others, and not what is usual here
+        if mark.own_depth is not None and own:  # where it is the lower one: else they bound it
+            bounds += ((mark.own_depth, 1, mark.stamp),)
+    last_depth, _, bound_by = min(bounds, default=(None, 0, None))
     return Position(
         depth=depth,
         last_depth=last_depth,
@@ -154,10 +160,24 @@ class Carnet(Struct, frozen=True, kw_only=True):
     deadline: float | None = None  # seconds of the monotonic clock
     budget: Spending | None = None  # what is left for this call and below; None is unbounded
     trace: Trace | None = None
+    most_depth: int | None = None  # that a budget leaves a chain which no stamp has bounded
 
     def bound(self, default: int) -> int:
-        """The last depth of this chain, or `default` where no stamp set one."""
-        return default if self.last_depth is None else self.last_depth
+        """The last depth of this chain; `default` where no stamp set one, or what is left of it."""
+        last, most = self.last_depth, self.most_depth
+        if most is None:
+            return default if last is None else last
+        return min(most, default, most if last is None else last)
+
+    def _bound_by(self, default: int) -> str | None:
+        """What bounds it, where that is known."""
+        most = self.most_depth
+        if most is None:
+            return self.bound_by
+        bound = self.bound(default)
+        if bound == most:
+            return CHAIN_DEPTH
+        return self.bound_by if bound == self.last_depth else None
 
     def is_final(self, default: int) -> bool:
         """Whether this hop may answer but not call on."""
@@ -171,12 +191,12 @@ class Carnet(Struct, frozen=True, kw_only=True):
         """Raise before any I/O when no hop is left."""  # tangle:depth:refuse, A47
         if not self.is_final(default):
             return
-        last = self.bound(default)
-        if self.bound_by == "mentionable":
+        last, bound_by = self.bound(default), self._bound_by(default)
+        if bound_by == "mentionable":
             raise ChainFinal(hop=self.depth, hops=last)
-        if self.bound_by == "delegation":  # a larger limit here would not help
+        if bound_by == "delegation":  # a larger limit here would not help
             raise DelegationExceeded
-        if self.bound_by == CHAIN_DEPTH:
+        if bound_by == CHAIN_DEPTH:
             raise DepthExceeded(
                 observed=self.depth + 1,
                 limit=last + 1,
@@ -184,9 +204,7 @@ class Carnet(Struct, frozen=True, kw_only=True):
                 budget_of=_OF_EITHER,
                 root=self.run,
             )
-        raise DepthExceeded(
-            observed=self.depth + 1, limit=last + 1, leaving=True, stamp=self.bound_by
-        )
+        raise DepthExceeded(observed=self.depth + 1, limit=last + 1, leaving=True, stamp=bound_by)
 
     @property
     def opens_the_run(self) -> bool:
@@ -216,12 +234,13 @@ class Carnet(Struct, frozen=True, kw_only=True):
         that makes the call, if it has one.
         """
         self.refuse_if_final(default)
+        bound_by = self.bound_by if self.most_depth is None else self._bound_by(default)
         return Carnet(
             run=self.run,
             turn=self.child_turn(index, speaker, key),
             depth=self.depth + 1,
             last_depth=self.bound(default),
-            bound_by=self.bound_by or stamp,
+            bound_by=bound_by or stamp,
             parent_turn=None if self.opens_the_run else self.turn,
             speaker=speaker,
             path=self.path if via is None else (*self.path, via),
@@ -246,12 +265,16 @@ def within_budget(
         place: Where a call arrives.
         ceiling: The first depth that is refused.
         of: Whose budget it is: the agent's, or the token's.
-        default: The last depth where no stamp has set one; no budget raises it.
+        default: The last depth where no stamp has set one; no budget raises it. One above it still
+            holds where the call leaves in a dialect whose chains may be longer (R2).
         root: The request that the chain began with, which the caller is told.
     """
     if IterationBudget(CHAIN_DEPTH, ceiling, place.depth).exceeded:
         raise DepthExceeded(observed=place.depth, limit=ceiling, budget_of=of, root=root)
-    last = default if place.last_depth is None else place.last_depth
-    if ceiling > last:
-        return place
-    return replace(place, last_depth=ceiling - 1, bound_by=CHAIN_DEPTH)
+    last, most = default if place.last_depth is None else place.last_depth, ceiling - 1
+    if place.last_depth is None or place.most_depth is not None:  # no stamp has bounded it
+        before = most if place.most_depth is None else place.most_depth
+        place = replace(place, most_depth=min(most, before))
+    if most < last:
+        return replace(place, last_depth=most, bound_by=CHAIN_DEPTH)
+    return place

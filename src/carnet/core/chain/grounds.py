@@ -16,6 +16,11 @@ from carnet.core.money.amount import format_amount
 By = Literal["token", "signature", "in_process", "a2a-jwt", "a2a-oauth"]
 
 
+# What a stamp may tell of a chain, in the order of its bits; the payer's credential is the last.
+TANGLE: Final = ("depth", "run", "turn", "parent_turn", "speaker", "forwarded")
+MOST_PATH: Final = 512  # bytes of a path that are kept
+
+
 class Grounds(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the guards found."""
 
@@ -46,6 +51,8 @@ class Grounds(Struct, frozen=True, kw_only=True, omit_defaults=True):
     evidence: tuple[str, ...] = ()  # that was verified: who, for whom, by whose word
     faults: tuple[str, ...] = ()  # why other evidence was set aside, a word each
     allowed: bool = False  # the agent has a list, and it is on it
+    path: bytes = b""  # that it came by, as far as it is kept
+    tangle: int = 0  # which headers of that stamp it brought: a bit for each of `TANGLE`
 
 
 class Ground(Struct, frozen=True):

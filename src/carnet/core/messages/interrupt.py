@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 PAYMENT: Final = "payment"
+APPROVAL: Final = "approval"  # one with an amount is of what a call may cost: it is set aside (R42)
 WITHOUT: Final = "without"  # the value of an answer that lets the others go on without the asker
 POLICY: Final = "policy"  # the member that keeps what a policy part says beside
 WITHHELD: Final = "withheld"  # in that: the link that is not shown
@@ -20,7 +21,7 @@ LINK_WITHHELD: Final = (
     "The link that came with it does not lead to the host of its agent, and is not shown."
 )
 KINDS = (
-    "approval",
+    APPROVAL,
     PAYMENT,
     "consent",
     "sign_in",

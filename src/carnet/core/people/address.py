@@ -28,6 +28,7 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
 MOST_DOMAIN = 253
 MOST_NAME: Final = 512  # characters
 AGENT: Final = "agent://"
+DID_WEB: Final = "did:web:"  # before a domain, in the names of issuers
 _BEFORE_HOST: Final = len(AGENT)
 
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"

@@ -191,6 +191,7 @@ def narrower(one: Spending | None, other: Spending | None) -> Spending | None:
         currency=None if money is None else currency,
         calls=least(one.calls, other.calls),
         tokens=least(one.tokens, other.tokens),
+        seconds=least(one.seconds, other.seconds),
     )
 
 

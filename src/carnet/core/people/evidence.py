@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from carnet.core.people.address import AGENT
+from carnet.core.people.address import AGENT, DID_WEB
 
 MOST_CARRIED_BYTES: Final = 64 * 1024  # of one carrier
 MOST_EVIDENCE: Final = 8
@@ -122,7 +122,7 @@ class TrustedIssuer(Struct, frozen=True, kw_only=True):
 
 def is_of(subject: str, issuer: str) -> bool:
     """Whether a name is one of the issuer's own domain."""
-    domain = issuer.rpartition("@")[2].removeprefix(AGENT)
+    domain = issuer.rpartition("@")[2].removeprefix(AGENT).removeprefix(DID_WEB)
     if subject in {domain, AGENT + domain}:
         return True
     if subject.startswith(AGENT):

@@ -32,6 +32,7 @@ class Grant(Struct, frozen=True, kw_only=True):
     expires: int  # seconds since the epoch
     client: str | None = None  # that it was given to
     credit: int = 0  # what all subjects of its issuer may owe together, micro-units
+    task: str | None = None  # the only one that it is for
 
     @property
     def host(self) -> str:

@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, Never, final
 
 from msgspec import Struct, field
 
+from carnet.core.money.budget import Ceilings
 from carnet.core.people.evidence import Evidence
 
 Mode = Literal["sync", "async", "stream"]
@@ -142,7 +143,7 @@ class Actor(Struct, frozen=True, kw_only=True):
     """The peer that authenticated directly, and how."""
 
     name: str  # "token:alice", "peer:globex.example", "agent:researcher"
-    how: str = "token"  # token | signature | in_process | a2a-jwt | a2a-oauth
+    how: str = "token"  # token | signature | certificate | in_process | a2a-jwt | a2a-oauth
     domain: str | None = None  # the organisation a peer's token or key belongs to
     may_forward: bool = False  # listed as an inter-agent caller
 
@@ -249,6 +250,8 @@ class Caller(Struct, frozen=True, kw_only=True):
     client: str | None = None  # the program that holds the token, if its maker has named it
     workspace: str | None = None  # that the token belongs to
     is_system: bool = False  # a command of the operator's
+    task: str | None = None  # the only one that it may ask about, and do nothing else
+    budgets: Ceilings = ()  # of the token, for each loop that answers it
 
     @property
     def owner(self) -> str:
@@ -274,6 +277,14 @@ class Payer(Struct, frozen=True, kw_only=True):
     own_issue: bool = True  # False: another organisation answers for this account
     by_forwarding: bool = False  # the account came from a forwarded credential
     person: int | None = None  # whose token pays
+    payment: str | None = None  # the voucher or other payment that it is known by, by its name
+    # The quota that owes what a call costs above that payment: its issuer has not agreed to it.
+    excess: str | None = None
+
+    @property
+    def owing(self) -> str:
+        """The quota that owes what is above its limit or budget."""
+        return self.excess or self.quota
 
     @property
     def owner(self) -> str:
@@ -312,7 +323,9 @@ class Token(Struct, frozen=True, kw_only=True):
     client: str | None = None  # the program that holds it
     workspace: str | None = None
     chain_depth: int | None = None  # the first depth at which its chains are refused
+    budgets: Ceilings = ()  # by their names, for each loop that answers it
     ceiling: Ceiling = NO_CEILING  # the most that may be used with it
+    is_certificate: bool = False  # it stands for the certificate of `peer`, and is kept nowhere
 
     def may(self, permission: str) -> bool:
         """Whether its holder may do something by it."""

@@ -40,6 +40,7 @@ class Spending(Struct, frozen=True, kw_only=True):
     currency: str | None = None
     calls: int | None = None
     tokens: int | None = None
+    seconds: int | None = None  # of a budget that begins here; a document says its deadline
 
 
 class Document(Struct, frozen=True, kw_only=True):

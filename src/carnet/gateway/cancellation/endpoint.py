@@ -1,149 +1,43 @@
 """The endpoint that ends a run: for whoever holds a token, and for gateways that called us in it.
 
-Law 1. A token ends the turns that it may see. A gateway proves itself by its signature, and ends
-       what it has called itself, and what was called for that here.
+Law 1. A token ends the turns that it may see. A gateway ends what it has called itself, and what
+       was called for that here.
 Law 2. Whoever may not see a run is told what is told of one that there is not.
-Law 3. One caller has so many of them going on at a time, and no more: each may ask other gateways.
-Law 4. The answer says hop by hop what has come of it, also at other organisations.
+Law 3. The answer says hop by hop what has come of it, also at other organisations.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from typing import Final
 
 import msgspec
 
-from carnet.core.people.address import AGENT
-from carnet.errors import InvalidRequest, RunNotFound, TooManyCalls
-from carnet.gateway.endpoint import request_of
-from carnet.guards.caller.owner import Owners, check_time
-from carnet.http.exchange import Access, Exchange, Row, read_authorization, reader_of, reply_json
+from carnet.errors import RunNotFound
+from carnet.gateway.partners.askers import RunAskers, Walks
+from carnet.http.exchange import Exchange, Row, reply_json
 from carnet.ports.calls.cancellation import CancelAsk, Cancels
-from carnet.ports.world.clock import Clock
-from carnet.ports.world.records import READER, STRANGER, Records
-from carnet.wire.dialects.samvad.tasks import read_asking
-from carnet.wire.grammar import json
-from carnet.wire.stamps.stamp import Stamps
 
 PERMISSION: Final = "run:cancel"
-SECONDS: Final = 20.0  # that a walk takes at the most
-MOST_BYTES: Final = 128 * 1024  # of what is asked
-MOST_TURNS: Final = 256
-MOST_WALKS: Final = 16  # of one caller, at a time
-MOST_ACTORS: Final = 64  # of a run, that a signature is compared with the keys of
-
-_SIGNS_AS: Final = {"peer": AGENT, "sender": ""}  # what stands before the name of such an actor
-
-
-class Walks:
-    """Counts what each caller has going on."""
-
-    def __init__(self, most: int = MOST_WALKS) -> None:
-        """Nothing goes on; `most` of one caller may."""
-        self._most = most
-        self._open: Counter[str] = Counter()
-
-    @contextmanager
-    def one(self, caller: str) -> Iterator[None]:
-        """Hold a place, or refuse."""
-        if self._open[caller] >= self._most:
-            raise TooManyCalls(limit=self._most, retry_after=1)
-        self._open[caller] += 1
-        try:
-            yield
-        finally:
-            self._open[caller] -= 1
-            if not self._open[caller]:
-                del self._open[caller]
 
 
 class CancelEndpoint:
     """Ends runs."""
 
-    def __init__(
-        self,
-        cancels: Cancels,
-        records: Records,
-        access: Access,
-        owners: Owners,
-        *,
-        stamps: Stamps,
-        clock: Clock,
-    ) -> None:
-        """`access` knows tokens, `owners` the keys of gateways."""
+    def __init__(self, cancels: Cancels, askers: RunAskers) -> None:
+        """`askers` tell who asks."""
         self._cancels = cancels
-        self._records = records
-        self._access = access
-        self._owners = owners
-        self._stamps = stamps
-        self._clock = clock
+        self._askers = askers
         self._walks = Walks()
 
     async def cancel(self, exchange: Exchange, run: str) -> None:
         """POST /runs/{id}/cancel."""
-        headers = exchange.headers
-        if read_authorization(headers) is None and headers.get("signature") is not None:
-            READER.set(STRANGER)
-            body = await exchange.read(MOST_BYTES)
-            name = await self._signer(exchange, body, run)
-            reader: str | None = name
-        else:
-            caller = await self._access.check(exchange, PERMISSION)
-            name, reader = caller.actor.name, reader_of(caller)
-            body = await exchange.read(MOST_BYTES)
-        READER.set(name)
-        turns, seconds = _read(body)
+        asker = await self._askers.who(exchange, run, PERMISSION)
         # Those it may see and no others: a run's id is known to all who took part in it.
-        asked = CancelAsk(run=run, reader=reader, turns=turns, seconds=seconds)
-        with self._walks.one(name):
+        asked = CancelAsk(run=run, reader=asker.reader, turns=asker.turns, seconds=asker.seconds)
+        with self._walks.one(asker.name):
             report = await self._cancels(asked)
         if report is None:
             raise RunNotFound
         hops = msgspec.to_builtins(report.hops)
         await reply_json(exchange, {"run": run, "cancelled": report.stopped, "hops": hops})
-
-    async def _signer(self, exchange: Exchange, body: bytes, run: str) -> str:
-        """Who has called us in a run, and signs."""
-        asking = read_asking(
-            request_of(exchange),
-            body,
-            short_path=exchange.path.decode("latin-1"),
-            stamps=self._stamps,
-        )
-        now = self._clock.wall_us()
-        check_time(asking, now)
-        turns = await self._records.run(run, reader=None)
-        for actor, identity in _gateways({turn.actor for turn in turns}):
-            if await self._owners.is_signed_by(identity, asking, now):
-                return actor
-        raise RunNotFound
-
-
-def _gateways(actors: Iterable[str]) -> list[tuple[str, str]]:
-    """Those of the actors of a run that are gateways, and the identities that they sign as."""
-    found = []
-    for actor in sorted(actors):
-        kind, _, name = actor.partition(":")
-        if kind in _SIGNS_AS:
-            found.append((actor, _SIGNS_AS[kind] + name))
-    return found[:MOST_ACTORS]
-
-
-def _read(body: bytes) -> tuple[frozenset[str] | None, float]:
-    """Of which turns alone, and within how many seconds; all of them where nothing is said."""
-    page = json.read_object(body) if body else {}
-    within, turns = page.get("within", SECONDS), page.get("turns")
-    if not isinstance(within, int | float) or isinstance(within, bool):
-        raise InvalidRequest("within", "is not a number of seconds")
-    seconds = min(max(float(within), 0.0), SECONDS)
-    if turns is None:
-        return None, seconds
-    if isinstance(turns, list) and len(turns) <= MOST_TURNS:
-        ids = frozenset([each for each in turns if isinstance(each, str)])
-        if len(ids) == len(turns):
-            return ids, seconds
-    raise InvalidRequest("turns", f"is not a list of at most {MOST_TURNS} different texts")
 
 
 ROUTES = (

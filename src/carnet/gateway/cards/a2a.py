@@ -69,8 +69,11 @@ class A2aCardPages:
         is_legacy: bool = True,
         extensions: tuple[DeclaredExtension, ...] = (),
         origins: Origins = no_origin,
+        own_extensions: Callable[[str], tuple[DeclaredExtension, ...]] = lambda _: (),
     ) -> None:
         """`extensions` are those of every agent; `origins` finds the card behind an agent (R22).
+
+        `own_extensions` are those of one agent.
 
         With `is_legacy` clients of 0.3 can read the cards too.
         """
@@ -81,6 +84,7 @@ class A2aCardPages:
         self._domain = domain
         self._extensions = extensions
         self._origins = origins
+        self._own_extensions = own_extensions
         self._pages: dict[str, _Page] = {}  # no more than there are agents
 
     async def at_host(self, exchange: Exchange) -> None:
@@ -124,7 +128,7 @@ class A2aCardPages:
             permission=target.needs,
             domain=self._domain,
             public_url=self._published.public_url.rstrip("/"),
-            extensions=self._extensions,
+            extensions=(*self._extensions, *self._own_extensions(target.name)),
             origin=self._origins(target),
             is_legacy=self._is_legacy,
         )

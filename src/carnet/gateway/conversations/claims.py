@@ -47,7 +47,6 @@ from carnet.wire.grammar import json
 DIALECT: Final = "owner"  # by which the turns of conversations are known
 MOST_TITLE: Final = 80
 ENGINE: Final = "engine"  # the kind of agents that tell what their tools gave
-ORCHESTRATOR: Final = "orchestrator"  # the kind whose answers are not relayed
 EVERY: Final = "*"
 _OPEN: Final = frozenset({"queued", "running", "waiting"})  # states of a turn that has not ended
 
@@ -225,7 +224,7 @@ class ThreadClaims:
         kind = self._router.find(agent).kind
         asked = partial(_asked, branch, agent, thread, with_tools=kind == ENGINE)
         ask, request = await asyncio.to_thread(asked) if is_long else asked()
-        if relays and kind != ORCHESTRATOR:  # which names those whom it has asked
+        if relays:
             ask = msgspec.structs.replace(ask, capabilities=RELAYING)
         return Claim(
             dialect=DIALECT,

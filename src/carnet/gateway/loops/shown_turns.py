@@ -20,8 +20,8 @@ class ShownTurns:
         self._bearers = bearers
         self._loops = loops
 
-    async def find(self, exchange: Exchange, permission: str) -> LoopTurn:
-        """The turn of a request, if its caller has this permission."""
+    async def find(self, exchange: Exchange, permission: str | None) -> LoopTurn:
+        """The turn of a request, if its caller has this permission, where one is needed."""
         shown = shown_bearer(exchange.headers)
         if shown is None:
             raise TokenInvalid("no bearer of a turn is shown")
@@ -29,6 +29,6 @@ class ShownTurns:
         turn = self._loops.turn(bearer.id, bearer.turn, bearer.agent)
         if turn is None:
             raise TokenInvalid("the turn of this bearer has ended")
-        if not turn.actor.may(permission):
+        if permission is not None and not turn.actor.may(permission):
             raise PermissionMissing(permission=permission)
         return turn

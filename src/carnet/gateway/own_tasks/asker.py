@@ -26,7 +26,7 @@ from carnet.gateway.tasks import TaskRecords
 from carnet.guards.admission.asker import KnownAskers
 from carnet.guards.caller.owner import Owners, check_time
 from carnet.http.exchange import Access, Exchange, read_authorization
-from carnet.ports.calls.tasks import StoredTask
+from carnet.ports.calls.tasks import StoredTask, TaskScope
 from carnet.ports.world.clock import Clock
 from carnet.ports.world.records import READER, STRANGER
 from carnet.wire.dialects.a2a.extensions import envoys
@@ -47,6 +47,17 @@ class Asker(Struct, frozen=True):
         if caller is None:
             return ""
         return caller.actor.name if caller.standing is None else caller.standing.principal
+
+    def scope(self, agent: str | None) -> TaskScope:
+        """The tasks of an agent, or of all, that may be theirs: with a signature, any."""
+        if self.caller is None:
+            return TaskScope(agent=agent, has_context=True)
+        standing = self.caller.standing
+        if standing is None:
+            return TaskScope(agent=agent, has_context=True, actor=self.caller.actor.name)
+        speakers = f"{standing.sender}#" if standing.subject is None else None
+        sender = standing.principal
+        return TaskScope(agent=agent, has_context=True, sender=sender, speakers=speakers)
 
     def check(self, permission: str) -> None:
         """Refuse a token that may not; a signature is good for what its sender asked for."""
@@ -109,6 +120,8 @@ class Askers:
         """Who asks, where nobody but the holder of a token can."""
         if asker.caller is None:
             raise TokenMissing
+        if asker.caller.task is not None:  # it may ask about that, and list nothing
+            raise PermissionMissing(permission="run:read")
         return asker.caller
 
     async def find(self, task: str, agent: str, asker: Asker) -> StoredTask:
@@ -116,15 +129,18 @@ class Askers:
 
         At the hub, which has no name, it may be of any agent here.
         """
-        found = await self._records.find(task)
-        name = found.turn.agent
         try:
-            name = name if agent in {"", ANY_AGENT} else self._published.target(agent).name
+            name = None if agent in {"", ANY_AGENT} else self._published.target(agent).name
         except CarnetError:  # no such agent, so no such task of it
             raise TaskNotFound from None
-        if found.context is None or found.turn.agent != name:
-            raise TaskNotFound
-        if not await self._is_theirs(found, asker):
+        if asker.caller is not None and asker.caller.task not in {None, task}:
+            raise TaskNotFound  # before it is looked for, so that its time tells nothing
+        found = await self._records.seek(task, asker.scope(name))
+        is_theirs = found is not None
+        if asker.asking is not None:
+            sender, now = None if found is None else found.sender, self._clock.wall_us()
+            is_theirs = await self._owners.is_signed_by(sender, asker.asking, now)
+        if found is None or not is_theirs:
             raise TaskNotFound
         return found
 
@@ -140,6 +156,8 @@ class Askers:
 
     async def _is_theirs(self, task: StoredTask, asker: Asker) -> bool:
         if asker.caller is not None:
+            if asker.caller.task not in {None, task.id}:
+                return False
             standing = asker.caller.standing
             if standing is not None:
                 return standing.owns(task.sender)

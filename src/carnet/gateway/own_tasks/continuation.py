@@ -9,7 +9,8 @@ Law 3. Who resolves by a state need not name the task. A state that is unknown, 
 Law 4. Who repeats an answer that was used is told what came of it, where its dialect knows answers
        by the names of what they answer.
 Law 5. What was asked stays within its bounds: it does not go on from a place below the one where it
-       began, and an answer can lower what it may spend, never raise it.
+       began, and an answer can lower what it may spend, never raise it: of a budget that was told
+       with the first message, what was agreed to be paid since is beside it, as in the document.
 """
 
 from typing import Protocol, TypeGuard
@@ -19,8 +20,15 @@ from msgspec.structs import replace
 from carnet.core.call import Claim
 from carnet.core.chain.carnet import Mark
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.interrupt import InterruptRecord, StatedResolution, hash_state
+from carnet.core.messages.interrupt import (
+    Answered,
+    InterruptRecord,
+    StatedResolution,
+    agreed,
+    hash_state,
+)
 from carnet.core.people.delegation import narrower
+from carnet.core.people.proof import Spending
 from carnet.errors import (
     ChainMismatch,
     Internal,
@@ -103,7 +111,7 @@ class Continuations:
             is_task=False,
             exactly_once=again.exactly_once and task.turn.state in _OVER,
             resolution=resolution,
-            budget=narrower(again.budget, claim.budget),
+            budget=narrower(_announced(again.budget, claim, kept, resolution), claim.budget),
         )
 
     async def _found(self, claim: Claim, asker: Asker) -> StoredTask:
@@ -143,7 +151,28 @@ def _place_of(turn: Turn) -> Mark:
         turn=turn.turn,
         parent_turn=turn.parent_turn,
         speaker=turn.speaker,
+        is_recorded=True,
     )
+
+
+def _announced(
+    budget: Spending | None,
+    claim: Claim,
+    kept: tuple[InterruptRecord, ...],
+    resolution: StatedResolution | None,
+) -> Spending | None:
+    """The budget of the first message, with room for what was agreed to be paid since.
+
+    A turn that came with a document has that taken from its budget when it runs on.
+    """
+    is_documented = claim.proof is not None and claim.proof.document is not None
+    if budget is None or budget.money is None or not is_documented:
+        return budget
+    answers = [one.answered for one in kept if one.outcome]
+    if resolution is not None:
+        asked = [one.interrupt for one in kept if one.interrupt.state == resolution.state]
+        answers += [Answered(each, resolution.resolution) for each in asked[:1]]
+    return replace(budget, money=budget.money + agreed(answers))
 
 
 def _check_chain(claim: Claim, turn: Turn) -> None:

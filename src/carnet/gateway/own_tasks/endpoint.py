@@ -14,6 +14,7 @@ from carnet.core.call import Call, Claim
 from carnet.core.people.proof import Proof
 from carnet.errors import CarnetError
 from carnet.gateway.bodies import LARGE_BYTES, LargeBody
+from carnet.gateway.claims.payment import with_payment
 from carnet.gateway.endpoint import DialectEndpoint, request_of, with_proof
 from carnet.gateway.own_tasks.bearer import NO_OTHERS, Bearers
 from carnet.gateway.own_tasks.questions import OwnTasks
@@ -97,7 +98,7 @@ class TaskEndpoint(DialectEndpoint):
         if type(asked) is not Claim:
             return asked
         if asked.proof is not None:  # which its dialect has read: nothing else says who calls
-            return asked
+            return with_payment(asked, arrival)
         return self.bearers.shown(with_proof(asked, arrival))
 
     async def _vouch(self, arrival: Arrival) -> str:
@@ -139,6 +140,7 @@ class TaskEndpoint(DialectEndpoint):
             by_host=lambda: self._published.named(exchange),
         )
         arrival.correlation = exchange.line.correlation
+        arrival.path = exchange.path
         arrival.recipient = lambda: self._published.recipient(exchange, agent)
         return arrival
 

@@ -21,12 +21,12 @@ from carnet.core.messages.events import Event
 from carnet.core.people.identity import Caller
 from carnet.errors import RouteNotFound, TaskNotCancelable, TaskNotFound
 from carnet.gateway.bodies import LARGE_BYTES, LargeBodies
-from carnet.gateway.cancellation.endpoint import Walks
 from carnet.gateway.own_tasks.asker import Asker, Askers
 from carnet.gateway.own_tasks.callbacks import Callbacks
 from carnet.gateway.own_tasks.continuation import Continuations
 from carnet.gateway.own_tasks.hub import Hub
 from carnet.gateway.own_tasks.subscription import Subscriptions
+from carnet.gateway.partners.askers import Walks
 from carnet.gateway.published import Published
 from carnet.gateway.questions import Receipt
 from carnet.gateway.tasks import ENDED, TaskRecords, view_of

@@ -25,8 +25,8 @@ from carnet.errors import (
     PeerUnknown,
     SignatureInvalid,
 )
-from carnet.gateway.cancellation.endpoint import Walks
 from carnet.gateway.endpoint import request_of
+from carnet.gateway.partners.askers import Walks
 from carnet.guards.caller.owner import Owners, check_time
 from carnet.http.exchange import Access, Exchange, Row, read_authorization, reply_json
 from carnet.ports.calls.statements import StatementLines

@@ -13,8 +13,8 @@ from carnet.core.people.identity import Account, Caller, Token
 from carnet.errors import InvalidRequest
 from carnet.gateway.pages import Page, ledger_page, run_line
 from carnet.http.exchange import Exchange, Row, reply_json
+from carnet.ports.money.payments import HeldAccount, Payments
 from carnet.ports.trust.people import People
-from carnet.ports.world.payments import HeldAccount, Payments
 from carnet.ports.world.records import OF_TURN
 from carnet.wire.grammar.query import Query, read_lines, read_number, read_query, read_word
 

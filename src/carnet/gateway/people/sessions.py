@@ -39,7 +39,7 @@ from carnet.wire.grammar.query import is_number, read_query, read_word
 
 MOST_BYTES: Final = 4096  # of what signs in
 MOST_DEVICE: Final = 120  # characters of what a browser calls itself
-AFTER: Final = b"/session"  # where a browser goes that has signed in
+AFTER: Final = b"/console/"  # where a browser goes that has signed in
 
 _CODE: Final = re.compile(r"[A-Za-z0-9_.=-]{1,200}", re.ASCII)
 _FORM: Final = "application/x-www-form-urlencoded"

@@ -90,7 +90,10 @@ class ConversationStarter:
             if place is None:
                 return
             claim = await self._claims.claim(
-                place, authorization=Secret(f"Bearer {lent.reveal()}"), correlation=None
+                place,
+                authorization=Secret(f"Bearer {lent.reveal()}"),
+                correlation=None,
+                relays=self._relay is not None,
             )
             call = await self._admission.admit(claim)
         except CarnetError as error:

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Target, turn_key
-from carnet.core.chain.allowance import Allowance
+from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Target, quote, turn_key
+from carnet.core.chain.allowance import NOTHING, Allowance, Aside
 from carnet.core.chain.capabilities import Capabilities
 from carnet.core.chain.carnet import Carnet, within_budget
 from carnet.core.chain.grounds import Grounds, write_grounds
@@ -32,27 +32,38 @@ from carnet.core.people.identity import Actor, Caller, Payer, Secret
 from carnet.core.people.proof import Spending
 from carnet.errors import (
     AgentNotFound,
+    BudgetExceeded,
     LoopDetected,
     PaymentRequired,
     PolicyStateInvalid,
     SpendingLimitReached,
 )
+from carnet.guards.admission.budgets import (
+    left_for,
+    opening_of,
+    set_aside,
+    standing_of,
+    take_of,
+)
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.admission.policy import asking
+from carnet.guards.admission.tasks import answer_of
 from carnet.guards.admission.transaction import (
     Entry,
     Transaction,
-    answer_of,
     deadline_of,
     is_free,
-    quote,
-    set_aside,
 )
 from carnet.guards.caller.trust import check_rights
 from carnet.guards.limits import Paying, check_pay
 from carnet.guards.proof.travel import check_reentry
 from carnet.guards.target.target import check_credential, find_skill, permit
 from carnet.ports.calls.admission import ClientCallee, ClientLeave
+from carnet.ports.money.budgets import (
+    CALL,
+    Budgets,
+    Opening,
+)
 from carnet.wire.grammar import json
 
 
@@ -79,6 +90,17 @@ def _written(message: Message) -> dict[str, Any]:
     return written
 
 
+class ChildAllowance(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What a child may spend, and what it is asked and told then."""
+
+    target: Target
+    ask: Ask
+    carnet: Carnet
+    allowance: Allowance | None = None
+    aside: Aside = NOTHING
+    above: Opening | None = None
+
+
 class Children:
     """Admits children."""
 
@@ -97,6 +119,7 @@ class Children:
         self._on_list = None if by is None else by.on_list
         self._currency = "" if by is None else by.currency
         self._claim = asking(parts.policy, transaction.claim)
+        self._budgets = parts.budgets
 
     async def admit(self, parent: Call, name: str, ask: Ask, *, index: int, auth: str) -> Call:
         """Claim the turn of a call that an agent makes."""
@@ -118,31 +141,28 @@ class Children:
         deadline = deadline_of(carnet.deadline, target, self._clock)
         carnet = msgspec.structs.replace(carnet, deadline=deadline)
         request = child_request(ask)
-        allowance, taken = parent.allowance, 0
-        if allowance is not None:
+        allowed = ChildAllowance(target=target, ask=ask, carnet=carnet, allowance=parent.allowance)
+        if parent.allowance is not None or ask.share is not None:
             most = 0 if auth == AGENT_OWNED else quote(target, ask, len(request))
-            try:
-                taken, left = set_aside(allowance, target, most, self._currency)
-            except SpendingLimitReached:
-                if not most or not await is_free(target, payer.quota, is_task=False):
-                    raise
-                target, most = target.as_free(), most - target.most_cost
-                taken, left = self._set_aside_free(allowance, target, most)
-            carnet = msgspec.structs.replace(carnet, budget=left)
+            allowed = await self._allow(parent, allowed, payer, most)
+            target, carnet = allowed.target, allowed.carnet
         admitted = Admitted(
             agent=target.name,
-            ask=_passed_on(ask, parent.ask.capabilities),
+            ask=_passed_on(allowed.ask, parent.ask.capabilities),
             carnet=carnet,  # what a callee elsewhere receives, as it stands
             caller=_calling(parent),
             payer=payer,
             correlation=parent.correlation,
-            set_aside=taken,
+            set_aside=allowed.aside.money,
+            granted=(allowed.aside.calls, allowed.aside.tokens),
             credential=credential,
             reserve=0 if payer.limit is None else quote(target, ask, len(request)),
             delegation=parent.delegation,
             quota=parent.quota,
         )
         entry = _entry(admitted, target, parent, request, self._clock.wall_us())
+        if allowed.allowance is not None or (self._budgets is not None and self._budgets.known):
+            entry = self._spending(entry, parent, allowed)
         call = await self._claim(entry)
         if parent.resolved and call.known and call.record.state == "waiting":
             return await self._resume(entry, call, parent)
@@ -154,6 +174,75 @@ class Children:
         if ceiling is None:
             return carnet
         return within_budget(carnet, ceiling, of="agent", default=last, root=carnet.run)
+
+    async def _allow(
+        self, parent: Call, allowed: ChildAllowance, payer: Payer, most: int
+    ) -> ChildAllowance:
+        """Set aside what a child may spend, out of its share or of what there is for all."""
+        target, ask, carnet = allowed.target, allowed.ask, allowed.carnet
+        above = opening_of(parent, self._clock)
+        allowance = await self._share(parent, ask, carnet.deadline, most)
+        try:
+            aside, ask = set_aside(allowance, target, ask, most, self._currency)
+            left = left_for(allowance, target, aside)
+        except BudgetExceeded as short:
+            is_money = short.facts["part"] == "money"
+            if not is_money or not await is_free(target, payer.quota, is_task=False):
+                if allowance is not parent.allowance:
+                    allowance.close()
+                raise
+            target, most = target.as_free(), most - target.most_cost
+            aside, left = self._set_aside_free(allowance, target, ask, most)
+        carnet = msgspec.structs.replace(carnet, budget=left)
+        return ChildAllowance(
+            target=target,
+            ask=ask,
+            carnet=carnet,
+            allowance=allowance,
+            aside=aside,
+            above=above,
+        )
+
+    async def _share(self, parent: Call, ask: Ask, deadline: float | None, most: int) -> Allowance:
+        """What a child may spend: its share, or what there is for all.
+
+        Where nothing is left, the store is asked: somebody may have raised it.
+        """
+        above, share = parent.allowance, ask.share
+        if above is None:
+            share = share or Spending()
+            currency = None if share.money is None else self._currency
+            share = msgspec.structs.replace(share, currency=currency)
+            return Allowance(share, until=deadline)
+        if self._budgets is not None and above.name is not None and above.is_short(most):
+            found = await self._budgets.find(above.name)
+            if found is not None:
+                above.learn(found.left, runs_again=parent.record.fence > 1)
+        if share is None:
+            return above
+        part = above.split(share, self._currency)
+        part.until = deadline
+        return part
+
+    def _spending(self, entry: Entry, parent: Call, allowed: ChildAllowance) -> Entry:
+        """An entry with what it takes of the budget of its parent, or of its own share."""
+        admitted, target, above, opens = entry.admitted, entry.target, allowed.above, None
+        allowance, aside = allowed.allowance, allowed.aside
+        names = standing_of(self._budgets, admitted.payer, admitted.carnet.run)
+        if allowance is None or (names and admitted.payer != parent.payer):
+            if not names:
+                return entry
+            above = None  # the agent pays from its own account, which has a budget of its own
+            aside = Aside(quote(target, admitted.ask, len(entry.request)), 1, 0)
+        elif allowance is parent.allowance:
+            names = (allowance.name or "", *names)
+        else:  # its own, below that of its parent
+            allowance.name, allowance.opening = CALL + entry.key.hex(), allowance.limits
+            parent_name = None if above is None else above.name
+            opens = Opening(name=allowance.name, limits=allowance.limits, parent=parent_name)
+            names = (allowance.name, *names)
+        budget = take_of(admitted, target, names, aside, above=above, opens=opens)
+        return msgspec.structs.replace(entry, budget=budget, aside=aside, allowance=allowance)
 
     async def _resume(self, entry: Entry, call: Call, parent: Call) -> Call:
         """Bring a child that waits the answers that its parent was given.
@@ -200,10 +289,11 @@ class Children:
         return any(peer and peer.may_forward and is_below(url, peer.url) for peer in known)
 
     def _set_aside_free(
-        self, allowance: Allowance, target: Target, own_price: int
-    ) -> tuple[int, Spending]:
+        self, allowance: Allowance, target: Target, ask: Ask, own_price: int
+    ) -> tuple[Aside, Spending]:
         """Set aside what we ask for ourselves; the agent elsewhere is told to spend nothing."""
-        taken, left = set_aside(allowance, target, own_price, self._currency)
+        taken, _ = set_aside(allowance, target, ask, own_price, self._currency)
+        left = left_for(allowance, target, taken)
         return taken, msgspec.structs.replace(left, money=0, currency=self._currency)
 
     def _permit(self, parent: Call, target: Target, ask: Ask) -> None:
@@ -288,3 +378,16 @@ def _calling(parent: Call) -> Caller:
         origin=caller.origin or caller.actor,
         evidence=(),
     )
+
+
+def spending(entry: Entry, budgets: Budgets | None) -> Entry:
+    """An entry with what it takes of the budgets that were set here."""
+    admitted, target = entry.admitted, entry.target
+    names = standing_of(budgets, admitted.payer, admitted.carnet.run)
+    if not names:
+        return entry
+    asked = entry.aside
+    if not asked.money:  # whoever calls has no budget of money: ours holds all the same
+        most = quote(target, admitted.ask, len(entry.request))
+        asked = Aside(most, max(asked.calls, 1), asked.tokens)
+    return msgspec.structs.replace(entry, budget=take_of(admitted, target, names, asked))

@@ -11,6 +11,7 @@ from carnet.errors import (
     DelegationReplayed,
     IdempotencyMismatch,
     NonceReplayed,
+    PaymentRefused,
     PaymentRequired,
     PolicyStateInvalid,
     RateLimited,
@@ -19,6 +20,7 @@ from carnet.errors import (
     TokenBudgetExceeded,
     TooManyTasks,
 )
+from carnet.guards.admission.budgets import exceeded
 from carnet.ports.calls.turns import TASKS, Denied, Quota
 
 
@@ -27,9 +29,13 @@ def refusal(
 ) -> CarnetError:
     """The error that a refused transaction stands for."""
     granted, payer = admitted.delegation, admitted.payer
+    if denied.short is not None:
+        return exceeded(denied.short, payer)
     refusals: dict[str, CarnetError] = {
         "replayed": NonceReplayed(),
-        "spent": DelegationReplayed(link=1 if granted is None else granted.single_use_link()),
+        "spent": PaymentRefused(reason="used")
+        if granted is None or granted.single_use() is None
+        else DelegationReplayed(link=granted.single_use_link()),
         "mismatch": IdempotencyMismatch(),
         "resolution": PolicyStateInvalid(),
         "chain": ChainMismatch("the parent turn is known here at another depth"),

@@ -4,18 +4,20 @@ Law 1. A claim passes every guard of its order (`order`), or becomes no call.
 Law 2. The last step is one transaction; what it refuses leaves no trace.
 Law 3. A child made in process passes position, rights, budget and turn as well.
 Law 4. A call that is refused for its chain is told to whoever may have made it (`on_return`).
+Law 5. When an entry is made the guards have judged; all that is still refused is a credential that
+       may not go to the target, and what a budget has not.
 """
 
 from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Claim, turn_key
-from carnet.core.chain.allowance import Allowance
+from carnet.core.call import Admitted, Ask, Call, Claim, quote, turn_key
+from carnet.core.chain.allowance import NOTHING, Allowance, Aside
 from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.grounds import write_grounds
+from carnet.core.people.address import AGENT
 from carnet.core.people.caller_host import CallerHost
-from carnet.core.people.delegation import narrower
 from carnet.core.people.identity import Secret
 from carnet.core.people.proof import Proof
 from carnet.core.sealed_call import Later
@@ -26,6 +28,7 @@ from carnet.errors import (
     KeyUnknown,
     LoopDetected,
     NonceReplayed,
+    PaymentRefused,
     PaymentRequired,
     PeerUnknown,
     RateLimited,
@@ -33,18 +36,18 @@ from carnet.errors import (
     TokenInvalid,
 )
 from carnet.guards.admission.asker import KnownAskers
-from carnet.guards.admission.children import Children
+from carnet.guards.admission.budgets import narrow
+from carnet.guards.admission.children import Children, spending
 from carnet.guards.admission.order import GateParts, Order, Signed
 from carnet.guards.admission.policy import asking
-from carnet.guards.admission.tasks import make_later, make_listed
+from carnet.guards.admission.tasks import answer_of, make_later, make_listed
 from carnet.guards.admission.transaction import (
     Entry,
     Transaction,
-    answer_of,
+    allow,
     deadline_of,
     grounds_of,
-    quote,
-    set_aside,
+    patience_of,
 )
 from carnet.guards.caller.delegation import once_of
 from carnet.guards.candidate import Candidate
@@ -54,10 +57,9 @@ from carnet.guards.limits import (
     Runaway,
     bucket_of,
     counted_as,
-    daily_tokens,
-    unfinished,
 )
 from carnet.guards.proof.replay import nonce_of
+from carnet.guards.quotas import daily_tokens, quotas_of
 from carnet.guards.target.target import came_back, check_credential, names_parent, onward_carnet
 from carnet.ports.calls.admission import CameBack, ClientCallee, ClientLeave
 from carnet.ports.calls.turns import Nonce, Quota, Rate, Turns
@@ -66,7 +68,7 @@ MINUTE = 60
 # What is refused may have been granted a moment ago, by a command.
 _PERHAPS_NEW = (
     *(TokenInvalid, CallerNotVerified, PeerUnknown, PaymentRequired),
-    *(KeyUnknown, SkillForbidden),
+    *(KeyUnknown, SkillForbidden, PaymentRefused),
 )
 DEFAULT_HOST_CALLS = 60  # a minute, of a gate that knows no limits
 
@@ -82,14 +84,16 @@ class Intake:
         self._depths = parts.depths
         self._currency = "" if by is None else by.currency
         self._by = by
+        self._tasks_per_sender = None if by is None else by.tasks_per_sender
+        self._budgets = parts.budgets
 
     def entry(self, candidate: Candidate) -> Entry:
         """The entry of a candidate, with everything that the transaction is told."""
         claim, target, payer = candidate.claim, candidate.target, candidate.payer
-        if candidate.credential is not None:
+        if candidate.credential is not None or target.needs_credential:
             check_credential(target, candidate.credential)
         if claim.budget is not None:  # it can only lower what may be spent
-            candidate.budget = narrower(candidate.budget, claim.budget)
+            narrow(candidate, claim.budget, self._currency, self._clock)
         carnet = self._document(candidate)
         key = turn_key(
             payer=payer.account,
@@ -101,19 +105,16 @@ class Intake:
         onward = None  # for an agent of ours
         if target.is_remote:
             onward = onward_carnet(carnet, target, self._domain, key=key, depths=self._depths)
-        allowance, taken = None, 0
+        allowance, aside, ask = None, NOTHING, claim.ask
         if candidate.budget is not None:
-            allowance = Allowance(candidate.budget)
-            owned = target.is_remote and target.auth_source == AGENT_OWNED
-            most = 0 if owned else quote(target, claim.ask, len(claim.request))
-            taken, left = set_aside(allowance, target, most, self._currency)
-            onward = None if onward is None else msgspec.structs.replace(onward, budget=left)
-        most_tokens = None if claim.proof is None else target.tokens_per_day
-        tokens = None if most_tokens is None else daily_tokens(candidate, most_tokens)
+            allowance = Allowance(candidate.budget, until=carnet.deadline)
+            aside, ask, onward = allow(candidate, allowance, onward, self._currency)
+        most = None if claim.proof is None else target.tokens_per_day
+        tokens = None if most is None else daily_tokens(candidate, most)
         later = make_later(candidate, self._ids) if claim.is_task else None
         admitted = Admitted(
             agent=target.name,
-            ask=claim.ask,
+            ask=ask,
             carnet=carnet,
             caller=candidate.caller,
             payer=payer,
@@ -121,7 +122,8 @@ class Intake:
             correlation=claim.correlation,
             onward=onward,
             document=None if claim.proof is None else claim.proof.document,
-            set_aside=taken,
+            set_aside=aside.money,
+            granted=(aside.calls, aside.tokens),
             credential=candidate.credential,
             reserve=0 if payer.limit is None else quote(target, claim.ask, len(claim.request)),
             delegation=candidate.delegation,
@@ -129,15 +131,19 @@ class Intake:
             quota=None if tokens is None else tokens.name,
             task_quota=None if later is None else later.quota,
         )
-        quotas = () if tokens is None and later is None else self._quotas(tokens, later)
-        return self._entry_of(candidate, admitted, key, allowance, quotas, later)
+        is_counted = tokens is not None or later is not None or payer.excess is not None
+        quotas = quotas_of(tokens, later, payer, self._tasks_per_sender) if is_counted else ()
+        entry = self._entry_of(candidate, admitted, key, (allowance, aside), quotas, later)
+        if self._budgets is None or not self._budgets.known:
+            return entry
+        return spending(entry, self._budgets)
 
     def _entry_of(
         self,
         candidate: Candidate,
         admitted: Admitted,
         key: bytes,
-        allowance: Allowance | None,
+        allowed: tuple[Allowance | None, Aside],
         quotas: tuple[Quota, ...],
         later: Later | None,
     ) -> Entry:
@@ -148,12 +154,15 @@ class Intake:
             key=key,
             digest=claim.digest,
             request=claim.request,
-            allowance=allowance,
+            allowance=allowed[0],
+            aside=allowed[1],
             rates=rates,
             quotas=quotas,
             nonce=None if claim.proof is None else nonce_of(candidate),
             wire_parent=bool(claim.marks) and names_parent(claim),
-            once=None if candidate.delegation is None else once_of(candidate.delegation),
+            once=candidate.once
+            if candidate.delegation is None
+            else once_of(candidate.delegation) or candidate.once,
             later=later,
             listed=None
             if later is not None or claim.ask.context is None
@@ -165,12 +174,6 @@ class Intake:
             else answer_of(claim.resolution, candidate.shown),
             exactly_once=claim.exactly_once,
         )
-
-    def _quotas(self, tokens: Quota | None, later: Later | None) -> tuple[Quota, ...]:
-        quotas = () if tokens is None else (tokens,)
-        if later is None or self._by is None:
-            return quotas
-        return (*quotas, unfinished(later, self._by.tasks_per_sender))
 
     def _rates(self, candidate: Candidate) -> tuple[Rate, ...]:
         by = self._by
@@ -188,6 +191,8 @@ class Intake:
         if token is None or token.rate_calls is None:
             return rates
         bucket = f"token:{token.n}"
+        if token.is_certificate and token.peer is not None:  # one rate, however it is known
+            bucket = bucket_of(AGENT + token.peer)
         own = Rate(bucket=bucket, calls=token.rate_calls, seconds=token.rate_seconds)
         return (*rates, own)
 
@@ -201,6 +206,8 @@ class Intake:
         position, target = candidate.position, candidate.target
         deadline = candidate.deadline
         if not candidate.claim.is_task:  # the time that a task may take begins when it runs
+            if candidate.claim.wait is not None:
+                deadline = patience_of(candidate, self._clock)
             deadline = deadline_of(deadline, target, self._clock)
         run = position.run or f"conv_{self._ids.ordered_uuid()}"
         return Carnet(
@@ -209,6 +216,7 @@ class Intake:
             depth=position.depth,
             last_depth=position.last_depth,
             bound_by=position.bound_by,
+            most_depth=position.most_depth,
             parent_turn=position.parent_turn,
             speaker=position.speaker,
             run_is_ours=position.run is None,
@@ -258,7 +266,13 @@ class Gate:
         self._claim_alone = asking(parts.policy, self._transaction.claim)
         self._claim_joined = asking(parts.policy, self._claim_once)
         self._runaway = Runaway(most_run_calls)
-        self._paying = Paying(tokens=parts.tokens, peers=parts.peers, domain=parts.domain)
+        self._paying = Paying(
+            tokens=parts.tokens,
+            peers=parts.peers,
+            domain=parts.domain,
+            payers=parts.payers,
+            currency="" if by_proof is None else by_proof.currency,
+        )
         self._order = Order(parts, self._paying, by_proof)
         self._intake = Intake(parts, by_proof)
         self.askers = KnownAskers(self._order, parts, look_again, by_proof)
@@ -272,6 +286,7 @@ class Gate:
         """
         is_plain = claim.proof is None and claim.callback is None and claim.forwarded is None
         is_plain = is_plain and claim.carried is None and claim.access is None
+        is_plain = is_plain and claim.payment is None
         has_looked = False
         while True:
             try:
@@ -333,6 +348,7 @@ class Gate:
             if judged is not None:
                 await judged
         is_foreign = claim.forwarded is not None and not candidate.payer.own_issue
+        is_foreign = is_foreign and candidate.payer.payment is None
         if is_foreign and await self._look_again():  # perhaps a token of ours, made just now
             self._paying(candidate)
         return candidate

@@ -14,11 +14,13 @@ from carnet.guards.admission.transaction import CheckAnswer
 from carnet.guards.caller.access_token import Granted, Grants
 from carnet.guards.caller.authentication import KnownCaller, Listed
 from carnet.guards.caller.delegation import Delegated, EndedLink, Fresh, InScope, no_link
-from carnet.guards.caller.evidence import Evidenced, SingleUses
+from carnet.guards.caller.evidence import Evidenced
+from carnet.guards.caller.platform_credential import CredentialsPresented
 from carnet.guards.caller.sender import KnownSender
 from carnet.guards.caller.trust import Trusted
 from carnet.guards.candidate import Guard
 from carnet.guards.limits import Paying, WithinRate
+from carnet.guards.payments import Payers
 from carnet.guards.proof.replay import Unrepeated
 from carnet.guards.proof.signature import Addressed, in_time, signed
 from carnet.guards.proof.travel import Travelled, Unlooped, travels
@@ -36,8 +38,10 @@ from carnet.guards.target.target import (
 from carnet.ports.calls.admission import HasEnded, never
 from carnet.ports.calls.agent import Router
 from carnet.ports.calls.tasks import Tasks
+from carnet.ports.money.budgets import Budgets
 from carnet.ports.trust.callers import NO_CALLERS, CallerHosts
 from carnet.ports.trust.keys import KeyRing
+from carnet.ports.trust.nonces import SingleUses
 from carnet.ports.trust.policy import OperatorPolicy
 from carnet.ports.trust.schemas import Schemas
 from carnet.ports.trust.trust import Peers, Tokens
@@ -54,8 +58,10 @@ class GateParts(Struct, frozen=True, kw_only=True, eq=False):
     ids: Ids
     domain: str  # ours
     depths: DepthLimits
+    budgets: Budgets | None = None  # those that operators have set
     has_ended: HasEnded = never  # whether what let a call in was revoked meanwhile
     callers: CallerHosts = NO_CALLERS  # hosts whose caller contexts can be verified
+    payers: Payers | None = None  # who verifies the payments that calls bring
     policy: OperatorPolicy | None = None  # that may deny what the guards would let pass
 
 
@@ -77,6 +83,7 @@ class Signed(Struct, frozen=True, kw_only=True, eq=False):
     ended: EndedLink = no_link  # which link of a delegation was ended here
     fresh: Fresh | None = None  # refuses a delegation that its issuer has ended elsewhere
     evidenced: Evidenced | None = None  # verifies what others vouch for
+    presented: CredentialsPresented | None = None  # and what platforms say of who uses them
     on_list: OnList | None = None  # refuses who is not on the list of an agent
     grants: Grants | None = None  # verifies access tokens of configured issuers
     nonces: SingleUses | None = None  # what is used once beside the claims of turns
@@ -110,7 +117,8 @@ class Order:
         known, *after = self.by_token
         self.by_proof = () if by is None else self._proving(parts, by)
         # The same with what others vouch for, once it is known who brings it.
-        vouched = () if by is None or by.evidenced is None else (by.evidenced,)
+        guards = () if by is None else (by.evidenced, by.presented)
+        vouched: tuple[Guard, ...] = tuple([guard for guard in guards if guard is not None])
         self.by_token_vouched = (known, *vouched, *after)
         self.by_proof_vouched = () if by is None else self._proving(parts, by, vouched)
         granted = () if by is None or by.grants is None else (Granted(by.grants), *vouched)

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from carnet.core.call import Call
-from carnet.guards.admission.transaction import Entry
+from carnet.guards.admission.transaction import Entry, let_go
 from carnet.ports.trust.policy import OperatorPolicy
 
 ClaimTurn = Callable[[Entry], Awaitable[Call]]
@@ -18,8 +18,7 @@ def asking(policy: OperatorPolicy | None, claim: ClaimTurn) -> ClaimTurn:
         try:
             await policy.ask_call(entry.admitted)
         except BaseException:  # it may have been given up as well: nothing stays set aside
-            if entry.allowance is not None and entry.resolution is None:
-                entry.allowance.give_back(entry.admitted.set_aside)
+            let_go(entry)
             raise
         return await claim(entry)
 

@@ -1,13 +1,17 @@
 """What makes a task of a claim: one that runs later, or one that is answered at once."""
 
+import msgspec
+
 from carnet.core.call import CallbackWish, Claim
 from carnet.core.chain.turn import Turn
+from carnet.core.messages.interrupt import StatedResolution, hash_state
+from carnet.core.people.identity import Token
 from carnet.core.sealed_call import Later
 from carnet.errors import CarnetError, RunAlreadyStarted, RunOwnerForbidden
 from carnet.guards.candidate import Candidate
 from carnet.guards.limits import counted_as
 from carnet.ports.calls.tasks import ListedTask, Tasks
-from carnet.ports.calls.turns import TASKS
+from carnet.ports.calls.turns import TASKS, Answer
 from carnet.ports.world.clock import Ids
 
 
@@ -55,3 +59,19 @@ async def refuse_repeat(tasks: Tasks | None, turn: Turn, context: str | None) ->
     found = None if tasks is None else await tasks.of_turn(turn.n)
     is_other = found is not None and found.context != context
     return RunOwnerForbidden() if is_other else RunAlreadyStarted()
+
+
+def answer_of(brought: StatedResolution, token: Token | None = None) -> Answer:
+    """What a request brings to a turn that waits, as the store compares and keeps it.
+
+    `token` is the one it came with: whoever holds it is kept as who answers.
+    """
+    resolution = brought.resolution
+    holder = None if token is None else token.holder
+    value = None if resolution.value is None else msgspec.json.encode(resolution.value)
+    return Answer(
+        state_hash=hash_state(brought.state),
+        outcome=resolution.outcome,
+        resolver=resolution.resolver or holder,
+        value=value,
+    )

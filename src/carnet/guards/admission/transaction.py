@@ -14,20 +14,18 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from carnet.core.call import Admitted, Ask, Call, Offer, Target, call_of
-from carnet.core.chain.allowance import Allowance
-from carnet.core.chain.grounds import By, Grounds, read_grounds, write_grounds
+from carnet.core.call import AGENT_OWNED, Admitted, Ask, Call, Offer, Target, call_of, quote
+from carnet.core.chain.allowance import NOTHING, Allowance, Aside
+from carnet.core.chain.carnet import Carnet
+from carnet.core.chain.grounds import MOST_PATH, By, Grounds, read_grounds, write_grounds
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.interrupt import (
     PAYMENT,
     Interrupt,
     Resolution,
-    StatedResolution,
-    hash_state,
 )
 from carnet.core.people.delegation import narrower
 from carnet.core.people.evidence import Evidence
-from carnet.core.people.identity import Token
 from carnet.core.people.proof import SECOND_US, Spending
 from carnet.core.sealed_call import Later, SealedCall, write_sealed_call
 from carnet.errors import (
@@ -35,6 +33,12 @@ from carnet.errors import (
     DefinitionChanged,
     PermissionMissing,
     TaskNotFound,
+)
+from carnet.guards.admission.budgets import (
+    after_taking,
+    left_onward,
+    set_aside,
+    with_taken,
 )
 from carnet.guards.admission.denial import refusal
 from carnet.guards.admission.tasks import refuse_repeat
@@ -53,11 +57,10 @@ from carnet.ports.calls.turns import (
     Turns,
     Verdict,
 )
+from carnet.ports.money.budgets import BudgetTake
 from carnet.ports.world.clock import Clock
 
 CheckAnswer = Callable[[Interrupt, Resolution], None]  # refuses a value that was not asked for
-
-LIKELY_TOKENS_OUT = 4096  # reserved for an answer whose length nobody bounded
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -81,6 +84,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     grounds: bytes = b""  # why it was admitted
     resolution: Answer | None = None  # what its turn waits for
     exactly_once: bool = False  # see `Claim`
+    budget: BudgetTake | None = None  # what it takes of budgets
+    aside: Aside = NOTHING  # and has set aside of its allowance
 
 
 class Transaction:
@@ -129,10 +134,13 @@ class Transaction:
             entry, verdict = await self._claim_free(entry, verdict, most)
         if entry.exactly_once and type(verdict) is Known and entry.resolution is None:
             raise await refuse_repeat(self._tasks, verdict.turn, entry.admitted.ask.context)
-        admitted, task = entry.admitted, entry.later or entry.listed
+        admitted, task, allowance = entry.admitted, entry.later or entry.listed, entry.allowance
         is_new = type(verdict) is Claimed
         if type(verdict) is Claimed and verdict.reserved is not None:
             admitted = self._as_reserved(entry, verdict, verdict.reserved)
+        if type(verdict) is Claimed and verdict.budget is not None:
+            admitted = with_taken(admitted, entry.target, verdict.budget)
+            allowance = after_taking(allowance, entry.aside, verdict.budget)
         name = None if task is None else task.id
         if task is not None and not (is_new and verdict.turn.fence == 1):  # it ran, or waited
             name = await self._task_id(verdict.turn)
@@ -142,7 +150,7 @@ class Transaction:
             verdict.turn,
             known=not is_new,
             is_child=entry.made_in is not None,
-            allowance=entry.allowance,
+            allowance=allowance,
             task=name,
             at_once=entry.listed is not None,
         )
@@ -179,8 +187,7 @@ class Transaction:
                 verdict = await self._turns.claim(self._turn_claim(entry, most_run_calls))
         if not isinstance(verdict, Denied):
             return entry, verdict
-        if entry.allowance is not None and entry.resolution is None:  # else it waits on, with it
-            entry.allowance.give_back(entry.admitted.set_aside)
+        let_go(entry)
         if verdict.reason == "mismatch" and entry.made_in is not None:
             raise DefinitionChanged
         raise refusal(verdict, entry.admitted, entry.quotas, self._most_run_calls)
@@ -228,6 +235,7 @@ class Transaction:
             # What is sealed to run later cannot be told of it any more.
             shrinks=entry.target.most_cost if entry.target.takes_budget and not entry.later else 0,
             exactly_once=entry.exactly_once,
+            budget=entry.budget,
         )
 
     def _task_claim(self, entry: Entry, later: Later) -> TaskClaim:
@@ -249,25 +257,83 @@ class Transaction:
         )
 
 
+def let_go(entry: Entry) -> None:
+    """Give back what was set aside for an entry that becomes no call; one that waits keeps it.
+
+    A share that was made for it goes back whole, and what it has from its parent stays there.
+    """
+    if entry.allowance is not None and entry.resolution is None:
+        entry.allowance.give_back(entry.aside)
+        if entry.budget is not None and entry.budget.opens is not None:
+            entry.allowance.close()
+
+
 def _by(admitted: Admitted, answer: Answer) -> Answer:
     """An answer with who gives it: who has authenticated, unless somebody passes it on."""
     return replace(answer, resolver=answer.resolver or admitted.caller.actor.name)
 
 
-def answer_of(brought: StatedResolution, token: Token | None = None) -> Answer:
-    """What a request brings to a turn that waits, as the store compares and keeps it.
+async def is_free(target: Target, payer: str, *, is_task: bool) -> bool:
+    """Whether a call may be made without money, because the agent says that it is free.
 
-    `token` is the one it came with: whoever holds it is kept as who answers.
+    One that may call others is told to spend nothing, or it is not free; what is sealed to run
+    later is bounded by what the callee is told alone.
     """
-    resolution = brought.resolution
-    holder = None if token is None else token.holder
-    value = None if resolution.value is None else msgspec.json.encode(resolution.value)
-    return Answer(
-        state_hash=hash_state(brought.state),
-        outcome=resolution.outcome,
-        resolver=resolution.resolver or holder,
-        value=value,
-    )
+    if target.offer is None or (is_task and not target.takes_budget):
+        return False
+    free = await target.offer.find(payer)
+    return free == "all" or (free == "own" and target.takes_budget)
+
+
+def with_less_reserved(entry: Entry, reserved: int, currency: str) -> Admitted:
+    """What was admitted, with less reserved: the callee is told not to spend more (R53)."""
+    admitted = entry.admitted
+    own_price = admitted.reserve - entry.target.most_cost
+    most = Spending(money=reserved - own_price, currency=currency)
+    if admitted.onward is None:  # a child, whose own document leaves
+        carnet = admitted.carnet
+        narrowed = replace(carnet, budget=narrower(carnet.budget, most))
+        return replace(admitted, carnet=narrowed, reserve=reserved)
+    onward = replace(admitted.onward, budget=narrower(admitted.onward.budget, most))
+    return replace(admitted, onward=onward, reserve=reserved)
+
+
+def allow(
+    candidate: Candidate, allowance: Allowance, onward: Carnet | None, currency: str
+) -> tuple[Aside, Ask, Carnet | None]:
+    """Set aside what a call may spend: that, what is asked then, and what goes on."""
+    target, ask, most = candidate.target, candidate.claim.ask, 0
+    owned = target.is_remote and target.auth_source == AGENT_OWNED
+    if allowance.limits.money is not None and not owned:
+        most = quote(target, ask, len(candidate.claim.request))
+    if onward is None:
+        return *set_aside(allowance, target, ask, most, currency), None
+    # To an agent elsewhere: nothing else is called for it, so all that are left go with it.
+    aside, ask = set_aside(allowance, target, ask, most, currency, calls=None)
+    return aside, ask, replace(onward, budget=left_onward(allowance, aside))
+
+
+def deadline_of(deadline: float | None, target: Target, clock: Clock) -> float | None:
+    """A deadline, or the end of the time that this target may take if that is earlier.
+
+    Retries and waiting are part of that time.
+    """
+    if target.seconds is None:
+        return deadline
+    end = clock.steady_us() / SECOND_US + target.seconds
+    return end if deadline is None or end < deadline else deadline
+
+
+def patience_of(candidate: Candidate, clock: Clock) -> float | None:
+    """The deadline of a candidate whose caller says how long it waits, if that is earlier.
+
+    A middlebox may have written it beside a signature: there the travel document tells it.
+    """
+    deadline, wait = candidate.deadline, candidate.claim.wait
+    if wait is None or candidate.claim.proof is not None:
+        return deadline
+    end = clock.steady_us() / SECOND_US + wait
+    return end if deadline is None or end < deadline else deadline
 
 
 def grounds_of(
@@ -275,8 +341,14 @@ def grounds_of(
 ) -> Grounds:
     """What the guards found of a claim."""
     carnet, payer, target = admitted.carnet, admitted.payer, candidate.target
-    token, peer, proof = candidate.shown, candidate.peer, candidate.claim.proof
-    skill = candidate.skill
+    claim, token, peer, skill = candidate.claim, candidate.shown, candidate.peer, candidate.skill
+    proof = claim.proof
+    tangle = 0 if claim.forwarded is None else 32  # in bits, and here: a function is a call more
+    for mark in claim.marks:
+        if mark.stamp == "tangle":
+            tangle |= (mark.depth is not None) | (mark.run is not None) << 1
+            tangle |= (mark.turn is not None) << 2 | (mark.parent_turn is not None) << 3
+            tangle |= (mark.speaker is not None) << 4
     by: By = "signature"
     if proof is None:
         by = "token" if candidate.grant is None else "a2a-oauth"
@@ -310,6 +382,8 @@ def grounds_of(
         evidence=_shown(candidate.evidence) if candidate.evidence else (),
         faults=candidate.faults,
         allowed=target.allow is not None,
+        path=claim.path[:MOST_PATH],
+        tangle=tangle,
     )
 
 
@@ -322,55 +396,3 @@ def _shown(evidence: Iterable[Evidence]) -> tuple[str, ...]:
             for each in evidence
         ]
     )
-
-
-def quote(target: Target, ask: Ask, request_bytes: int) -> int:
-    """The most a call may cost: what is reserved before it runs."""
-    tokens_out = ask.max_tokens or LIKELY_TOKENS_OUT
-    # A token is at least a byte. What was used is debited, whatever was reserved (R57).
-    return target.price.of(request_bytes, tokens_out) + target.most_cost
-
-
-async def is_free(target: Target, payer: str, *, is_task: bool) -> bool:
-    """Whether a call may be made without money, because the agent says that it is free.
-
-    One that may call others is told to spend nothing, or it is not free; what is sealed to run
-    later is bounded by what the callee is told alone.
-    """
-    if target.offer is None or (is_task and not target.takes_budget):
-        return False
-    free = await target.offer.find(payer)
-    return free == "all" or (free == "own" and target.takes_budget)
-
-
-def with_less_reserved(entry: Entry, reserved: int, currency: str) -> Admitted:
-    """What was admitted, with less reserved: the callee is told not to spend more (R53)."""
-    admitted = entry.admitted
-    own_price = admitted.reserve - entry.target.most_cost
-    most = Spending(money=reserved - own_price, currency=currency)
-    if admitted.onward is None:  # a child, whose own document leaves
-        carnet = admitted.carnet
-        narrowed = replace(carnet, budget=narrower(carnet.budget, most))
-        return replace(admitted, carnet=narrowed, reserve=reserved)
-    onward = replace(admitted.onward, budget=narrower(admitted.onward.budget, most))
-    return replace(admitted, onward=onward, reserve=reserved)
-
-
-def set_aside(
-    allowance: Allowance, target: Target, most: int, currency: str
-) -> tuple[int, Spending]:
-    """Set aside what a call may cost; that, and the budget that it is given in turn."""
-    # An agent elsewhere can be told to cost less, and must not cost more than was set aside.
-    taken = allowance.take(most, currency, shrinks=target.is_remote)
-    return taken, allowance.left(taken if target.is_remote else None)
-
-
-def deadline_of(deadline: float | None, target: Target, clock: Clock) -> float | None:
-    """A deadline, or the end of the time that this target may take if that is earlier.
-
-    Retries and waiting are part of that time.
-    """
-    if target.seconds is None:
-        return deadline
-    end = clock.steady_us() / SECOND_US + target.seconds
-    return end if deadline is None or end < deadline else deadline

@@ -46,4 +46,4 @@ def caller_of(grant: Grant) -> Caller:
     """The caller that an access token stands for."""
     host = grant.host
     actor = Actor(name=f"oauth:{host}#{grant.subject}", how="a2a-oauth", domain=host)
-    return Caller(actor=actor, scopes=grant.scopes)
+    return Caller(actor=actor, scopes=grant.scopes, client=grant.client, task=grant.task)

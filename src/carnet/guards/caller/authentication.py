@@ -40,6 +40,7 @@ def caller_of(token: Token, *, peer_may_forward: bool = False) -> Caller:
     """The caller that a token stands for."""
     actor = Actor(
         name=f"peer:{token.peer}" if token.peer else f"token:{token.account}",
+        how="certificate" if token.is_certificate else "token",
         domain=token.peer,
         may_forward=token.may_forward or peer_may_forward,
     )
@@ -47,12 +48,13 @@ def caller_of(token: Token, *, peer_may_forward: bool = False) -> Caller:
         actor=actor,
         scopes=token.scopes,
         ceiling=token.ceiling,
-        token=token.number,
+        token=token.number or None,
         person=token.person,
         session=token.session,
         agent=token.agent,
         client=token.client,
         workspace=token.workspace,
+        budgets=token.budgets,
         is_system=token.is_of_command,
     )
 

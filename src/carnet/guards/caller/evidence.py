@@ -10,12 +10,16 @@ Law 4. Its time is looked at again after everything that had to be waited for.
 """
 
 from collections.abc import Awaitable, Sequence
-from hashlib import sha256
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from carnet.core.people.address import AGENT, Identities, host_of, may_be_fetched
+from carnet.core.people.address import (
+    AGENT,
+    DID_WEB,
+    Identities,
+    host_of,
+    may_be_fetched,
+)
 from carnet.core.people.evidence import (
-    SKEW_SECONDS,
     Evidence,
     EvidenceInvalid,
     Fault,
@@ -25,23 +29,16 @@ from carnet.core.people.evidence import (
 from carnet.core.people.proof import SECOND_US
 from carnet.errors import AddressInvalid, CarnetError
 from carnet.guards.candidate import Candidate
-from carnet.ports.calls.turns import Nonce
+from carnet.guards.single_use import check_time, use_once
 from carnet.ports.trust.keys import KeyRing, NotLearned
+from carnet.ports.trust.nonces import SingleUses
 from carnet.ports.trust.trust import Peers
 from carnet.ports.world.clock import Clock
 from carnet.wire.crypto import ed25519
 from carnet.wire.identity import attestation
 from carnet.wire.identity.credential import named
 
-CLOCKS_SECONDS: Final = 5  # how far the clocks of replicas may be apart
 _EVIDENCE: Final = "evidence:"  # before whom a nonce is of, so that it is nobody else's
-
-
-class SingleUses(Protocol):
-    """What was used, on all replicas together."""
-
-    async def use(self, nonce: Nonce, by: str, now: int, /) -> bool:
-        """Use it; False if somebody else has. `by` may use it again."""
 
 
 class IssuerPolicy:
@@ -57,7 +54,7 @@ class IssuerPolicy:
         if self._trusted is not None:
             return any(each.admits(found) for each in self._trusted)
         try:
-            identity, _ = named(found.issuer)
+            identity, _ = named(found.issuer.removeprefix(DID_WEB))
         except AddressInvalid:
             return False
         is_peer = self._peers.find(host_of(identity)) is not None
@@ -121,13 +118,14 @@ class Evidenced:
         ours = self._identities.names(candidate.claim.agent, self._url)
         if ours.isdisjoint(found.audience):
             raise EvidenceInvalid("audience_mismatch")
-        _check_time(stated.begins, found.expires, candidate.now)
+        begins, ends = stated.begins * SECOND_US, found.expires * SECOND_US
+        check_time(begins, ends, candidate.now)
         key = await self._key(found, candidate.now)
-        _check_time(stated.begins, found.expires, self._clock.wall_us())
+        check_time(begins, ends, self._clock.wall_us())
         if not ed25519.holds(key, stated.signed, stated.signature):
             raise EvidenceInvalid("invalid_signature")
-        await self._use(found, candidate)
-        _check_time(stated.begins, found.expires, self._clock.wall_us())
+        await use_once(self._nonces, _EVIDENCE + found.issuer, found.id or "", ends, candidate)
+        check_time(begins, ends, self._clock.wall_us())
         return found
 
     async def _key(self, found: Evidence, now: int) -> bytes:
@@ -148,18 +146,6 @@ class Evidenced:
         except (NotLearned, CarnetError):
             raise EvidenceInvalid("key_fetch_failed") from None
 
-    async def _use(self, found: Evidence, candidate: Candidate) -> None:
-        ends = found.expires + SKEW_SECONDS + CLOCKS_SECONDS
-        nonce = Nonce(_EVIDENCE + found.issuer, found.id or "", ends * SECOND_US)
-        try:
-            is_unused = self._nonces is not None and await self._nonces.use(
-                nonce, _user(candidate), candidate.now
-            )
-        except CarnetError:
-            raise EvidenceInvalid("replay_store_failed") from None
-        if not is_unused:
-            raise EvidenceInvalid("replayed")
-
 
 def _items(value: object, faults: list[Fault]) -> list[Any]:
     if value is None:
@@ -171,22 +157,8 @@ def _items(value: object, faults: list[Fault]) -> list[Any]:
         return []
 
 
-def _user(candidate: Candidate) -> str:
-    """Who uses evidence for what: the same message of the same sender is no second use."""
-    claim = candidate.claim
-    name = claim.proof.principal if claim.proof is not None else candidate.caller.actor.name
-    return sha256(name.encode() + b"\0" + claim.digest).hexdigest()[:32]
-
-
 def _is_own(found: Evidence, candidate: Candidate) -> bool:
     """Whether evidence is the word of who calls."""
     proof = candidate.claim.proof
     sender = AGENT + (candidate.caller.actor.domain or "") if proof is None else proof.sender
     return named(found.issuer)[0] == sender
-
-
-def _check_time(begins: int, ends: int, now: int) -> None:
-    if begins * SECOND_US > now + SKEW_SECONDS * SECOND_US:
-        raise EvidenceInvalid("not_yet_valid")
-    if (ends + SKEW_SECONDS) * SECOND_US <= now:
-        raise EvidenceInvalid("expired")

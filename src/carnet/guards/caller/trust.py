@@ -143,4 +143,5 @@ def _caller(
         agent=principal.agent,
         client=principal.client,
         workspace=principal.workspace,
+        budgets=principal.budgets,
     )

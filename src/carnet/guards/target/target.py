@@ -45,6 +45,7 @@ from carnet.core.people.identity import (
 from carnet.errors import (
     CallbackForbidden,
     CarnetError,
+    PaymentRefused,
     PeerNotListed,
     PermissionMissing,
     SchemaInvalid,
@@ -102,11 +103,12 @@ class WithinChain:
 def _rooted(position: Position, context: Context, marks: Sequence[Mark]) -> Position:
     """A position without a root that is only claimed: it has been compared, and joins no run (R34).
 
-    What another stamp names stays.
+    What another stamp names stays, and so does the run of a task that the call goes on with.
     """
     if context.verified:
         return position
-    runs = [mark.run for mark in marks if mark.stamp != CALLER_CONTEXT and mark.run is not None]
+    believed = [mark for mark in marks if mark.is_recorded or mark.stamp != CALLER_CONTEXT]
+    runs = [mark.run for mark in believed if mark.run is not None]
     return msgspec.structs.replace(position, run=runs[0] if runs else None)
 
 
@@ -252,8 +254,10 @@ class CalledBack:
 
 
 def check_credential(target: Target, credential: Secret | None) -> None:
-    """Refuse to forward a credential to a peer that is not listed for it."""  # R5
-    if target.is_remote and credential is not None and not target.takes_credential:
+    """Refuse to forward a credential to a peer that is not listed for it; or to ask without one."""
+    if credential is None and target.needs_credential:  # R30
+        raise PaymentRefused(reason="absent")
+    if target.is_remote and credential is not None and not target.takes_credential:  # R5
         raise PeerNotListed
 
 

@@ -116,11 +116,27 @@ class FoundTasks(Struct, frozen=True, kw_only=True):
     following: tuple[int, int] | None  # where the next page begins, as `ChangedTasks.before`
 
 
+class TaskScope(Struct, frozen=True, kw_only=True):
+    """Which tasks there are for whoever asks by an id: of any other nothing is read."""
+
+    actor: str | None = None  # who asked for it with a token
+    sender: str | None = None  # who is the sender of it, under this name
+    speakers: str | None = None  # or under a name that begins so
+    agent: str | None = None  # whose it is
+    is_signed: bool = False  # asked for by signature
+    has_context: bool = False  # by a dialect that groups tasks
+
+
+EVERY_TASK: Final = TaskScope()
+
+
 class Tasks(Protocol):
     """The tasks of one store."""
 
-    async def find(self, task: str, *, kept_since: int = 0) -> StoredTask | None:
-        """A task by its id; None also for one that ended before `kept_since`."""
+    async def find(
+        self, task: str, *, kept_since: int = 0, scope: TaskScope = EVERY_TASK
+    ) -> StoredTask | None:
+        """A task by its id; None also for one that ended before `kept_since` or is out of scope."""
 
     async def of_turn(self, turn: int) -> StoredTask | None:
         """The task of a turn."""

@@ -1,8 +1,8 @@
 """The four hot operations on turns: claim, append, finish, renew.
 
 Law 1. A claim is one transaction that answers in this order: nonce, known turn, delegation that is
-       good for one call, place in the chain, run bound, rates, quotas, reservation, then the turn
-       and its journal entry. A refusal leaves no trace: it burns neither nonce nor turn.
+       good for one call, place in the chain, run bound, rates, quotas, reservation, budgets, then
+       the turn and its journal entry. A refusal leaves no trace: it burns neither nonce nor turn.
 Law 2. `append` and `finish` carry the fence of the claim; a late writer is told `Fenced`.
 Law 3. What is awaited here is durable.
 Law 4. A turn that ends as waiting goes on to hold what it reserved, less what was debited, until it
@@ -21,6 +21,7 @@ from carnet.core.messages.interrupt import Interrupt, InterruptRecord
 from carnet.core.messages.outbound_call import OutboundCall, lost_attempt
 from carnet.core.people.identity import Payer
 from carnet.ports.calls.tasks import Callback, ListedTask, TaskClaim
+from carnet.ports.money.budgets import BudgetShort, BudgetTake, Taken
 from carnet.ports.world.outbox import Delivery
 
 TOKENS: Final = "tokens/"  # what the names of each kind of quota begin with
@@ -90,6 +91,8 @@ class TurnClaim(Struct, frozen=True, kw_only=True):
     may_cost: bool = False  # then a payer that has not paid before is refused
     shrinks: int = 0  # so much less may be reserved where the payer has not more left (R53)
     exactly_once: bool = False  # a turn that is known is told as known, and never run again
+    budget: BudgetTake | None = None  # what it may spend of budgets: held, or it is refused
+    held: str | None = None  # of those: the store writes it down
 
 
 class Claimed(Struct, frozen=True, tag=True):
@@ -98,6 +101,7 @@ class Claimed(Struct, frozen=True, tag=True):
     turn: Turn
     reserved: int | None = None  # where it is not what was asked for
     agreed: int = 0  # of that, what was agreed to be paid for what the turn asked for
+    budget: Taken | None = None  # what it was given of budgets
 
 
 class Known(Struct, frozen=True, tag=True):
@@ -121,6 +125,7 @@ class Denied(Struct, frozen=True, tag=True):
         "rate",
         "quota",
         "spending",
+        "budget",
         "unpaid",  # what an earlier call cost above the payer's limit
         "run_calls",
         "resolution",  # no turn waits for that answer, or no longer
@@ -129,6 +134,7 @@ class Denied(Struct, frozen=True, tag=True):
     bucket: str | None = None  # the rate (full for longest) or the quota that refused
     amount: int = 0  # of money: what is left of the payer's limit, or is unpaid
     needed: int = 0  # what an answer would have had to reserve; 0 where it was none
+    short: BudgetShort | None = None  # the budget that refused
 
 
 Verdict = Claimed | Known | Denied
@@ -218,6 +224,7 @@ class TurnFinish(Struct, frozen=True, kw_only=True):
     holding: tuple[Use, ...] = ()  # of quotas, what it goes on to take while it waits
     released: int = 0  # of what it holds: agreed to, not paid, and now asked for again
     charges_all: bool = False  # payments that others ask for are debited by this turn too
+    used: tuple[int, int] | None = None  # of budgets: calls and tokens; None: nobody knows
     owners: tuple[str | None, ...] = ()  # who is to answer each here; None: whoever called us is
 
 

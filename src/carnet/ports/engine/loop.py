@@ -12,6 +12,7 @@ from msgspec import Struct
 from carnet.core.messages.events import Done, Waiting
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Sink
+from carnet.core.money.budget import Ceilings
 from carnet.ports.engine.calls import AgentCalls
 from carnet.ports.engine.tools import AskPolicy, Begins, Once, TurnTriggers, at_once, unnoted
 from carnet.ports.memory.memory import TurnMemory
@@ -36,6 +37,7 @@ class LoopTurn(Struct, frozen=True, kw_only=True):
     memory: TurnMemory | None = None  # of the person it acts for; None where that is a machine
     past: TurnPast | None = None  # what she has said before; None where it may not be searched
     ask_policy: AskPolicy | None = None  # before a tool is used; None where nobody is asked
+    budgets: Ceilings = ()  # of the token that asks, by their names
 
 
 class OpenLoops(Protocol):

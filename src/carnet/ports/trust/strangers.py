@@ -24,8 +24,10 @@ class Strangers(Protocol):
     async def find(self, domain: str) -> Stranger | None:
         """One that we have met."""
 
-    async def meet(self, domain: str, keys: frozenset[bytes], *, most: int) -> Stranger | None:
-        """Remember one at first use; who was faster has it. None where `most` are remembered."""
+    async def meet(
+        self, domain: str, keys: frozenset[bytes], *, by: str, most: int
+    ) -> Stranger | None:
+        """Remember one at first use; who was faster has it. None where `by` has met `most`."""
 
     async def follow(self, domain: str, before: frozenset[bytes], now: frozenset[bytes]) -> None:
         """Remember what it publishes now, if what was remembered is still so."""

@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from carnet.core.money.budget import Ceilings
 from carnet.core.people.identity import Secret, Token
 
 Whose = Literal["name", "agent", "client", "person"]
@@ -32,6 +33,7 @@ class NewToken(Struct, frozen=True, kw_only=True):
     allow: frozenset[str] | None = None  # the most that may be used with it
     deny: frozenset[str] | None = None  # and what may not, whatever else says
     chain_depth: int | None = None  # the first depth at which its chains are refused
+    budgets: Ceilings = ()  # by their names, for each loop that answers it
 
 
 class Tokens(Protocol):
@@ -70,6 +72,20 @@ class Lender(Protocol):
         """
 
 
+class CertifiedPeers(Protocol):
+    """Peers that are known by their client certificates, and what stands for them."""
+
+    def certified(self, certificate: str, /) -> "Peer | None":
+        """The one that a certificate is of; from memory."""
+
+
+class CertificateLender(Protocol):
+    """Lends credentials to peers that show a certificate."""
+
+    def lent_to(self, token: Token, /) -> AbstractContextManager[Secret]:
+        """A credential that is that token, in this process and for a while."""
+
+
 class NumberedTokens(Protocol):
     """Tokens that are found by their numbers."""
 
@@ -90,11 +106,13 @@ class Peer(Struct, frozen=True, kw_only=True):
     token: Secret | None = None  # how we authenticate to it
     dialect: str = "tangle"
     signature_form: SignatureForm = "auto"  # of calls in a signed dialect
-    auth: Literal["auto", "jwt"] = "auto"  # by what it knows us, where a card does not say
+    # By what it knows us: a credential of ours, or a token that it gives for one; auto: its card.
+    auth: Literal["auto", "jwt", "federation"] = "auto"
     credit: int = 0  # what it may owe us, micro-units
     most_cost: int = 1_000_000  # the most it may charge for one call
     from_file: bool = False  # written in carnet.toml, so read-only to the program
     log_names: tuple[str, ...] = ()  # of products whose logs find our calls by them
+    certificate: str | None = None  # of its calls, as a trusted proxy tells it (R33)
 
 
 class Peers(Protocol):

@@ -19,6 +19,7 @@ Law 8. Whom it is made for is vouched for anew to every callee that takes it, an
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from hashlib import sha256
 from typing import Any, Final
 
@@ -41,7 +42,7 @@ from carnet.errors import (
     TaskNotFound,
 )
 from carnet.ports.world.http_client import Outbound
-from carnet.runtime.peers.a2a.client import A2aClient, Reached
+from carnet.runtime.peers.a2a.client import A2aClient, Reached, is_carnet
 from carnet.runtime.peers.a2a.tasks import Abandoning, TaskRequest, TaskRun, give_up
 from carnet.runtime.peers.policies import Ending, surfaced, with_agreed
 from carnet.runtime.peers.samvad_tasks import GIVE_UP_SECONDS
@@ -51,7 +52,8 @@ from carnet.wire.dialects.a2a import client as a2a
 from carnet.wire.dialects.a2a.extensions import OutboundFacts, write_outbound
 from carnet.wire.dialects.a2a.extensions.identity import URI as IDENTITY_URI
 from carnet.wire.dialects.a2a.extensions.own import CHAIN
-from carnet.wire.grammar.mentionable import IDENTITY_EVIDENCE, NAMESPACE
+from carnet.wire.grammar.mentionable import IDENTITY_EVIDENCE, NAMESPACE, VERIFIABLE_CREDENTIALS
+from carnet.wire.identity.platform_credential import URI as PLATFORM_URI
 
 DIALECT: Final = "a2a"
 SKILL: Final = "skillId"  # the member of a message's metadata that names a skill
@@ -103,13 +105,14 @@ class A2aPeer:
         try:
             attesting = self._client.attesting
             who = None if attesting is None else attesting.subject(call)
-            reached = await self._client.reach(who)
+            cause = None if attesting is None else attesting.cause(call)
+            reached = await self._client.reach(who, cause)
             run = TaskRun(self._client, reached, self._task_request(call, reached), calling)
             calling.is_sent = True
             end = await self._run(run, reached, call, calling)
         except BaseException as error:
-            if self._client.access is not None and _is_unknown(error):
-                self._client.access.forget()
+            if _is_unknown(error):
+                self._forget(call)
             calling.ended(error)
             raise
         if type(end) is Waiting:
@@ -119,6 +122,14 @@ class A2aPeer:
             out.usage(Usage(cost=calling.cost))
         calling.ended()
         return end
+
+    def _forget(self, call: Call) -> None:
+        """Have the token obtained anew that was refused."""
+        client = self._client
+        if client.access is not None:
+            client.access.forget()
+        if client.federation is not None and client.attesting is not None:
+            client.federation.forget(client.attesting.cause(call))
 
     async def _run(self, run: TaskRun, reached: Reached, call: Call, calling: Calling) -> Ending:
         is_answered = any(a2a.place_of(each.interrupt) for each in call.resolved)
@@ -168,6 +179,8 @@ class A2aPeer:
         facts = self._facts(call, stamped.headers)
         metadata, uris, _ = write_outbound(facts, reached.advertised)
         metadata, uris = self._vouched(call, reached, metadata | stamped.metadata, uris)
+        is_presented = self._presents(reached)
+        uris = (*uris, PLATFORM_URI) if is_presented else uris
         message = a2a.write_message(
             asked_parts(ask),
             message_id=call.carnet.turn,
@@ -182,6 +195,7 @@ class A2aPeer:
             currency=self._currency,
             as_result=not is_talk,
             extensions=uris,
+            **({"bind": partial(self._presented, call)} if is_presented else {}),
         )
 
     def _vouched(
@@ -194,6 +208,22 @@ class A2aPeer:
         carried = {IDENTITY_EVIDENCE: [attesting.evidence(call, audience)]}
         beside = metadata.get(NAMESPACE, {})
         return metadata | {NAMESPACE: {**beside, **carried}}, (*uris, IDENTITY_URI)
+
+    def _presents(self, reached: Reached) -> bool:
+        """Whether a callee takes credentials; a Carnet reads all that they say from evidence."""
+        client = self._client
+        is_ours = client.attesting is None or client.endpoint.audience is None
+        return not is_ours and PLATFORM_URI in reached.advertised and not is_carnet(reached.card)
+
+    def _presented(self, call: Call, message: dict[str, Any]) -> dict[str, Any]:
+        """A message with a credential that is bound to it, and to the callee."""
+        attesting, audience = self._client.attesting, self._client.endpoint.audience
+        if attesting is None or audience is None:
+            return message
+        made = attesting.platform_credential(call, audience, message["messageId"])
+        metadata = message.get("metadata") or {}
+        beside = metadata.get(NAMESPACE, {}) | {VERIFIABLE_CREDENTIALS: [made]}
+        return message | {"metadata": metadata | {NAMESPACE: beside}}
 
     def _signed(self, outbound: Outbound, reached: Reached, call: Call) -> Outbound:
         """The same with the travel document, where a peer knows us by our key."""

@@ -124,6 +124,7 @@ class EngineAgent:
             memory=theirs.memory(call),
             past=theirs.past(call),
             ask_policy=None if policy is None else partial(policy.ask_tool, call),
+            budgets=call.caller.budgets,
         )
         before = CHAIN.set(visit)
         try:

@@ -180,6 +180,8 @@ class HttpEngine:
             agent=turn.agent,
             id=id,
             is_final=turn.is_final,
+            asks_policy=turn.ask_policy is not None,
+            budgets=turn.budgets,
         )
         written = write_bearer(bearer, kid=signer.kid, sign=signer.sign)
         if len(written) > MOST_BYTES:

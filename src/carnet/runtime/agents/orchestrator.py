@@ -8,20 +8,23 @@ Law 2. The answers stand in the order of the list, each behind its address: they
        framed as what others have said: none of them gives it instructions.
 Law 3. Where one of them asks for something the answers of the others are shown beside its question.
        "Go on without" is one of its answers: the reply is made of the others then.
+Law 4. Where the reply is a list that a person reads, and mentions in it are relayed, those who are
+       asked are told so, and whose words are whose is marked in it (R37).
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from carnet.core.messages.events import Event, Message, Text
+from carnet.core.messages.events import SPOKEN_BY, Event, Extension, Message, Text
 from carnet.core.messages.mentions import leading_handles, named
 from carnet.core.people.address import is_agent_uri, is_handle, parse_agent_uri, parse_handle
 from carnet.errors import AddressInvalid, Declined, InvalidRequest
 from carnet.guards.target.injection import untrusted
 from carnet.runtime.visit.fan_out.branch import MOST_BRANCHES, BranchAnswer, OnFailure
+from carnet.runtime.visit.fan_out.fan_out import FanOut
 from carnet.runtime.visit.interrupts import Paused
 from carnet.runtime.visit.visit import Visit
 
@@ -45,6 +48,9 @@ class Orchestration(Struct, frozen=True, kw_only=True):
         """Ask them, and say what came of it."""
         messages = _messages(visit)
         agents, messages = (self.agents, messages) if self.agents else addressed(messages)
+        is_relayed = self.join is None and visit.capabilities.relays
+        if is_relayed:  # what they write is read by whoever relays, as it is
+            visit.stated = visit.capabilities
         asked = visit.fan_out(
             agents,
             messages,
@@ -61,10 +67,11 @@ class Orchestration(Struct, frozen=True, kw_only=True):
                 if shown := listed(fan.answers, fan.asking):
                     yield Text(shown)
                 raise
-        answers = listed(fan.answers)
         if self.join is None:
-            yield Text(answers)
+            for event in marked(fan) if is_relayed else [Text(listed(fan.answers))]:
+                yield event
             return
+        answers = listed(fan.answers)
         question = messages[-1].text
         prompt = _JOIN.format(count=len(agents), question=question, answers=untrusted(answers))
         async for event in visit.peer(self.join)(prompt):
@@ -75,6 +82,22 @@ def listed(answers: Sequence[BranchAnswer], asking: Sequence[int] = ()) -> str:
     """All answers, each behind its address; one that was not needed is left out."""
     lines = [_line(answer, is_asking=answer.place in asking) for answer in answers]
     return "\n\n".join([each for each in lines if each])
+
+
+def marked(fan: FanOut) -> Iterator[Event]:
+    """The same, with marks before and after what each of them has said itself."""
+    between = ""
+    for answer, place in zip(fan.answers, fan.ordinals, strict=True):
+        if answer.state == "done":
+            yield Text(f"{between}{answer.to}:\n")
+            yield Extension(SPOKEN_BY, {"author": answer.to, "place": place})
+            yield Text(answer.text)
+            yield Extension(SPOKEN_BY, None)
+        elif line := _line(answer, is_asking=False):
+            yield Text(between + line)
+        else:
+            continue
+        between = "\n\n"
 
 
 def _line(answer: BranchAnswer, *, is_asking: bool) -> str:

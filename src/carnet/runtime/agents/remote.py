@@ -31,7 +31,13 @@ from carnet.core.messages.interrupt import StatedResolution, paid
 from carnet.core.messages.output import Output, Sink
 from carnet.core.people.identity import CHAT, Secret
 from carnet.core.people.proof import Spending
-from carnet.errors import CarnetError, ConfigInvalid, DepthExceeded, SkillNotFound
+from carnet.errors import (
+    CarnetError,
+    ConfigInvalid,
+    DepthExceeded,
+    PaymentRefused,
+    SkillNotFound,
+)
 from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, Outbound
 from carnet.runtime.peers.answer_reader import JSON, SSE, read_answer
 from carnet.runtime.peers.policies import Ending, run_on, surfaced, with_agreed
@@ -269,8 +275,11 @@ class Provider:
         passing: Passing = EVERYTHING,
         log_names: Sequence[str] = (),
         cue_depth: int | None = None,
+        by_payer: bool = False,
     ) -> None:
         """`system_prompt` is said before everything else; `passing` is what callers may say.
+
+        It is asked with the credential of the payer, where that is so; else with our own.
 
         `log_names` are of products whose logs find our calls by them. With `cue_depth`, the last
         depth of a chain that no stamp bounds, the model is told where in its chain it stands.
@@ -282,6 +291,7 @@ class Provider:
         self._passing = passing
         self._log_names = log_names
         self._cue_depth = cue_depth
+        self._by_payer = by_payer
 
     async def __call__(self, call: Call, out: Output, /) -> Ending:
         """Ask the model. What it costs is ours to say, by the tokens it counts."""
@@ -296,7 +306,8 @@ class Provider:
         if self._log_names:
             payer = str(call.payer.account)
             names = write_log_names(self._log_names, run=call.carnet.run, payer=payer)
-        outbound = endpoint.outbound(ask, names, self._authorization)
+        shown = self._authorization if not self._by_payer else _of_payer(call)
+        outbound = endpoint.outbound(ask, names, shown)
         try:
             async with self._http.send(outbound) as answer:
                 return await read_answer(
@@ -304,6 +315,8 @@ class Provider:
                 )
         except CarnetError as error:
             mask(error, endpoint.token)
+            if self._by_payer and call.credential is not None:
+                mask(error, Secret(call.credential.reveal().rpartition(" ")[2]))
             raise
 
     def _prompt(self, call: Call) -> str | None:
@@ -319,6 +332,13 @@ class Provider:
         extra = {**fields, "detail": ", ".join(removed)}
         logger.info("left out of what the model is asked", extra=extra)
         return self._passing.kept(call.ask)
+
+
+def _of_payer(call: Call) -> dict[str, Secret]:
+    """The credential of the payer as the authorization of a model (R30)."""
+    if call.credential is None:  # the gate lets no such call in
+        raise PaymentRefused(reason="absent")
+    return {AUTHORIZATION: call.credential}
 
 
 def mask(error: CarnetError, token: Secret | None) -> None:

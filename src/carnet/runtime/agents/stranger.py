@@ -3,7 +3,8 @@
 Law 1. Nothing is sent to it before its organisation has shown the keys that it showed when we first
        met it. Others are refused, and noted, until a person confirms them.
 Law 2. What it asks for a call is paid without a word up to a limit; above that a person is asked
-       first, and who says no has called nobody.
+       first, and who says no has called nobody. With a yes the price is set aside: where the payer
+       has not so much left, that is told instead of calling.
 Law 3. Nobody's credential leaves to it: it is told who we are, and nothing else.
 """
 
@@ -30,6 +31,7 @@ from carnet.errors import (
 from carnet.ports.trust.strangers import Stranger, Strangers
 from carnet.runtime.agents.a2a_peer import A2aPeer
 from carnet.runtime.peers.a2a.client import KNOWN, A2aClient, Reached
+from carnet.runtime.peers.a2a.own_evidence import Caused
 from carnet.runtime.peers.policies import Ending
 from carnet.runtime.peers.strangers.resolver import Introduced, Resolver
 from carnet.wire.dialects.a2a import client as a2a
@@ -44,7 +46,7 @@ class Meeting(Struct, frozen=True, kw_only=True, eq=False):
 
     resolver: Resolver
     strangers: Strangers
-    most: int  # that are remembered
+    most: int  # that are remembered for one caller
     price_limit: int  # that is paid without asking, in micro-units
     currency: str
     # The agent behind a way to call it, and the most that a call of it may cost.
@@ -62,8 +64,9 @@ class StrangerAgent:
     async def __call__(self, call: Call, out: Output, /) -> Ending:
         """Find it, know it again, agree on its price, and call it."""
         meeting, address = self._meeting, self._address
-        found = await meeting.resolver.find(address, caller=call.payer.quota or str(call.payer))
-        await self._know(found)
+        caller = call.payer.owing or str(call.payer)  # a payment that is shown is new each time
+        found = await meeting.resolver.find(address, caller=caller)
+        await self._know(found, caller)
         price = price_of(found.card, meeting.currency)
         if price > meeting.price_limit:
             asked = self._question(call, price)
@@ -71,14 +74,15 @@ class StrangerAgent:
                 return Waiting((asked,))
         return await meeting.peer(reached(found), address, price)(call, out)
 
-    async def _know(self, found: Introduced) -> None:
+    async def _know(self, found: Introduced, caller: str) -> None:
         """Refuse an organisation that shows none of the keys that are remembered of it."""
         strangers, domain = self._meeting.strangers, self._address.domain
         known: Stranger | None = await strangers.find(domain)
         if known is None:
-            known = await strangers.meet(domain, found.keys, most=self._meeting.most)
+            most = self._meeting.most
+            known = await strangers.meet(domain, found.keys, by=caller, most=most)
         if known is None:
-            raise Overloaded("as many strangers are remembered as may be")
+            raise Overloaded("as many strangers are remembered for this caller as may be")
         if known.keys == found.keys:
             return
         if not known.keys or known.keys & found.keys:  # it vouches for its new ones itself
@@ -151,7 +155,7 @@ class StrangerClient(A2aClient):
         super().__init__(*given, **more)
         self._way = way
 
-    async def reach(self, subject: str | None = None) -> Reached:
+    async def reach(self, subject: str | None = None, cause: Caused | None = None) -> Reached:
         """As it was found."""
-        del subject  # no stranger is sent a credential
+        del subject, cause  # no stranger is sent a credential
         return self._way

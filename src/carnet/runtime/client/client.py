@@ -46,6 +46,7 @@ from carnet.runtime.stream import closing
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.runtime.visit.pulled import CollectedAnswer, pulled
 from carnet.wire.dialects import samvad
+from carnet.wire.travel.payment import PAYMENT
 
 SECONDS: Final = 600.0
 MOST_ASKED: Final = 1000  # questions that can still be answered
@@ -60,6 +61,7 @@ class _Within(Struct, frozen=True, kw_only=True):
     token: Secret | None = None
     delegation: str | None = None
     auth: str | None = None  # who pays for what is called for a request
+    voucher: Secret | None = None  # that pays for the next call, and for no other
 
 
 class Client:
@@ -206,10 +208,12 @@ class Client:
         parent_span_id: str | None = None,
         token: str | Secret | None = None,
         delegation: str | None = None,
+        voucher: str | Secret | None = None,
     ) -> "Client":
         """The same agent over the same connections, for calls that belong to a trace.
 
-        Without a trace every call is one of its own, and without a span each has a new one.
+        Without a trace every call is one of its own, and without a span each has a new one. A
+        `voucher` pays for one call: of several the second is refused.
         """
         given = {
             "trace_id": trace_id,
@@ -220,6 +224,8 @@ class Client:
         changes: dict[str, Any] = {name: value for name, value in given.items() if value}
         if token is not None:
             changes["token"] = _secret(token)
+        if voucher is not None:
+            changes["voucher"] = _secret(voucher)
         other = copy(self)
         other._within = structs.replace(self._within, **changes)  # noqa: SLF001  our own
         return other
@@ -251,6 +257,7 @@ class Client:
             parent_span_id=within.parent_span_id,
             auth=within.token,
             delegation=within.delegation,
+            secrets={} if within.voucher is None else {PAYMENT: within.voucher},
         )
         chain = current_chain()
         if chain is None:
@@ -265,7 +272,7 @@ class Client:
             span_id=made.carnet.turn,
             parent_span_id=made.carnet.parent_turn,
             headers=made.headers,
-            secrets=made.secrets,
+            secrets={**made.secrets, **request.secrets},
             carnet=made.carnet,
         )
 
@@ -315,6 +322,7 @@ def connect(
     identity: str | None = None,
     timeout: float = SECONDS,
     auth: str | None = None,
+    voucher: str | Secret | None = None,
 ) -> Client:
     """Call an agent of the signed dialect from here.
 
@@ -331,6 +339,8 @@ def connect(
             credential of its payer (`carnet.Middleware`, or an agent's turn): "forward-user" lists
             the agent, and the credential is sent to it; "agent-owned" does not, and we pay. Without
             it such a call is refused. In a gateway the operator lists, and this does not.
+        voucher: What pays for the first call in our place: a voucher of `carnet vouchers issue`, or
+            another payment that is taken there. Others are given to `within`.
     """
     check_auth(auth)
     signer = key if isinstance(key, ClientKey) else load_key(key)
@@ -341,7 +351,10 @@ def connect(
         bounds=Bounds(total_seconds=timeout, first_byte_seconds=min(120.0, timeout)),
     )
     within = _Within(
-        token=None if token is None else _secret(token), delegation=delegation, auth=auth
+        token=None if token is None else _secret(token),
+        delegation=delegation,
+        auth=auth,
+        voucher=None if voucher is None else _secret(voucher),
     )
     return Client(recipient, signer, sender or f"{AGENT}client-{signer.kid}", within)
 

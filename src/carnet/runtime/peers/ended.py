@@ -1,4 +1,4 @@
-"""What others have ended of what they delegated: their signed lists, fetched and remembered (R59).
+"""What others have ended of what they delegated or issued: their signed lists, fetched (R59).
 
 Law 1. A list is fetched as a card is, from where the keys of its issuer are fetched. Whose keys the
        operator wrote down is asked for nothing: the operator ends such a key.
@@ -7,15 +7,18 @@ Law 3. A list that cannot be had, is not signed by its domain, or does not hold 
        What comes of that the agent says: by default what may pay is refused and the rest is not.
 Law 4. Who publishes no list ends nothing: a gateway of another kind. A token of our own type is
        from a Carnet, which has one.
+Law 5. A voucher pays: it holds only where a list of the last minute does not have it.
 """
 
 from typing import Final
 
 from msgspec import Struct
 
+from carnet.core.people.address import AGENT
 from carnet.core.people.delegation import SKEW_SECONDS, Delegation, Freshness
 from carnet.core.people.proof import SECOND_US
-from carnet.errors import CarnetError, DelegationInvalid, PeerUnreachable
+from carnet.core.voucher import Voucher
+from carnet.errors import CarnetError, DelegationInvalid, PaymentRefused, PeerUnreachable
 from carnet.ports.trust.keys import NotLearned
 from carnet.ports.world.clock import Clock
 from carnet.ports.world.http_client import HttpClient
@@ -64,6 +67,18 @@ class EndedLists:
             if (is_none and link.is_ours) or not (is_none or self._tells(known)):
                 reason = "whether it was ended cannot be learned now"
                 raise DelegationInvalid(reason=reason, link=number)
+
+    async def check_voucher(self, voucher: Voucher, /) -> None:
+        """Refuse a voucher that its issuer has revoked, or of whom that cannot be learned."""
+        site = self._ring.site_of(AGENT + voucher.issuer)
+        if site is None:
+            return
+        found = await self._found(site, may_pay=True)
+        known = None if found is None else found.value
+        if known is not None and voucher.id in known.shown.ids:
+            raise PaymentRefused(reason="revoked")
+        if not self._tells(known):
+            raise PaymentRefused(reason="unsure")
 
     async def _found(self, site: Site, *, may_pay: bool) -> Found[FetchedList] | None:
         """What is known of a site; None where nobody could be asked."""

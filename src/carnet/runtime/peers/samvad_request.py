@@ -30,6 +30,7 @@ from carnet.runtime.peers.signing import Signing
 from carnet.wire import travel
 from carnet.wire.dialects import samvad
 from carnet.wire.dialects.policy import RESOLUTION
+from carnet.wire.travel.payment import PAYMENT
 
 Form = Literal["samvad", "rfc9421", "carnet"]
 
@@ -37,6 +38,7 @@ MESSAGE: Final = "/agent/message"
 STREAM: Final = "/agent/stream"
 TASK: Final = "/agent/task"
 
+_UNSIGNED: Final = frozenset({RESOLUTION, PAYMENT})  # by the protocol's own form
 _LOOK_SECONDS: Final = 30.0  # for a question without a body
 
 
@@ -202,7 +204,7 @@ class RequestWriter:
             )
         if form == "rfc9421":
             return self._sign_to_the_letter(plain)
-        if request.carnet is None and RESOLUTION in request.secrets:
+        if request.carnet is None and _UNSIGNED & request.secrets.keys():
             return self._signing.sign_whole(plain)  # the protocol's own form leaves it out
         return self._signing.sign_samvad(plain, path=path)
 

@@ -49,6 +49,7 @@ class Called(Struct, frozen=True, kw_only=True):
     run: str
     turn: str
     depth: int
+    parent: str | None = None
 
 
 class Issuing:
@@ -106,7 +107,13 @@ class Issuing:
         is_unknown = any(type(each) is Extension and each.name == UNKNOWN_COST for each in events)
         is_billed_here = turn.payer.issuer == self._domain  # by its own credential: R5
         cost = 0 if is_billed_here else None if is_unknown else turn.cost
-        called = Called(audience=peer, run=turn.run, turn=turn.turn, depth=turn.depth)
+        called = Called(
+            audience=peer,
+            run=turn.run,
+            turn=turn.turn,
+            depth=turn.depth,
+            parent=turn.parent_turn,
+        )
         receipt = self._sign(turn, called, cost, events, result_of)
         return receipt if waits else await self._kept.put(turn, receipt)
 
@@ -114,9 +121,14 @@ class Issuing:
         self, call: Call, document: Document, events: Sequence[Event], result_of: ResultOf
     ) -> str:
         called = Called(
-            audience=document.issuer, run=document.run, turn=document.turn, depth=document.depth
+            audience=document.issuer,
+            run=document.run,
+            turn=document.turn,
+            depth=document.depth,
+            parent=document.parent_turn,
         )
-        return self._sign(call.record, called, _usage(events).cost, events, result_of)
+        tokens = None if call.allowance is None else call.allowance.tokens_used
+        return self._sign(call.record, called, _usage(events).cost, events, result_of, tokens)
 
     def _sign(
         self,
@@ -125,6 +137,7 @@ class Issuing:
         cost: int | None,
         events: Sequence[Event],
         result_of: ResultOf,
+        tokens: int | None = None,
     ) -> str:
         signer, end = self._keys.signer(), events[-1]
         counted = tally(called.depth, events)
@@ -138,8 +151,11 @@ class Issuing:
             currency=self._currency,
             calls=counted.calls,
             max_depth=counted.deepest,
+            tokens=tokens,
             digest=None if isinstance(end, Failed) else _digest(events, result_of),
             code=end.code if isinstance(end, Failed) else None,
+            parent=called.parent,
+            below=travel.links_to(counted.receipts) if counted.receipts else None,
             keyid=signer.kid,
         )
         return travel.write_receipt(receipt, sign=signer.sign)

@@ -6,6 +6,7 @@ went.
 """
 
 import asyncio
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
@@ -40,6 +41,7 @@ from carnet.wire.grammar.json import MAX_INTEGER
 T = TypeVar("T")
 CallEnding = tuple[OutboundState, str | None, dict[str, Any]]
 
+_NO_RECEIPTS: Final = frozenset[bytes]()
 _DONE: Final[CallEnding] = ("done", None, {})
 _WAITING: Final[CallEnding] = ("waiting", None, {})
 
@@ -149,6 +151,7 @@ class Tally(Struct, frozen=True):
 
     calls: int
     deepest: int
+    receipts: frozenset[bytes] = _NO_RECEIPTS  # the hashes of those that were given for them
 
 
 def tally(depth: int, events: Iterable[Event]) -> Tally:
@@ -164,10 +167,50 @@ def tally(depth: int, events: Iterable[Event]) -> Tally:
             is_outbound = is_outbound or call.depth == depth
             outbound[call.child_turn] = _of_call(call)
         elif event.name == CHILD:
-            children.append(Tally(event.payload.get("calls", 1), event.payload.get("deepest", 0)))
+            children.append(_of_child(event.payload))
     found = [*outbound.values(), *children, Tally(0 if is_outbound else 1, depth)]
     calls = min(sum(each.calls for each in found), MAX_INTEGER)  # what a receipt can say
-    return Tally(calls, max(each.deepest for each in found))
+    receipts = _NO_RECEIPTS
+    for each in found:
+        if each.receipts:  # of few
+            receipts |= each.receipts
+    return Tally(calls, max(each.deepest for each in found), receipts)
+
+
+def noted_receipts(counted: Tally) -> dict[str, list[str]]:
+    """What is noted of the receipts of a call in process, for the turn that it was made in."""
+    hashes = sorted(counted.receipts)
+    return {"receipts": [b64encode(each).decode() for each in hashes]} if hashes else {}
+
+
+def _of_child(payload: dict[str, Any]) -> Tally:
+    hashes = frozenset(map(b64decode, payload.get("receipts", ())))
+    return Tally(payload.get("calls", 1), payload.get("deepest", 0), hashes)
+
+
+def used_of(call: Call, outbound: Sequence[OutboundCall], tokens: int) -> tuple[int, int]:
+    """The calls and the tokens that a call has used of budgets.
+
+    A callee that was told how many it may use says how many it has; one that may have run and says
+    nothing has used them all, if it is known to take a budget. A call that was passed on is itself
+    one, beside those of the callee.
+    """
+    most_calls, most_tokens = call.granted
+    takes, is_passed_on = call.target.takes_budget, call.onward is not None
+    if most_calls < 1 or not (takes or is_passed_on):
+        return 1, tokens
+    last = next((each for each in reversed(outbound) if each.depth == _sent(call)), None)
+    if last is None or last.state == "refused":
+        return 1, tokens
+    if last.receipt is None:
+        return (most_calls, max(tokens, most_tokens)) if takes else (1, tokens)
+    receipt = travel.read_receipt(last.receipt)  # it was verified before it was noted
+    used = tokens if receipt.tokens is None else max(tokens, receipt.tokens)
+    return max(1, min(receipt.calls + is_passed_on, most_calls)), used
+
+
+def _sent(call: Call) -> int:
+    return (call.onward or call.carnet).depth
 
 
 def again(noted: Sequence[Event]) -> dict[str, bool]:
@@ -191,5 +234,6 @@ def is_counted_before(payload: dict[str, Any], counted: set[object]) -> bool:
 def _of_call(call: OutboundCall) -> Tally:
     if call.receipt is not None:  # it was verified before it was noted
         receipt = travel.read_receipt(call.receipt)
-        return Tally(receipt.calls, receipt.max_depth)
+        hashes = frozenset({travel.receipt_hash(call.receipt)})
+        return Tally(receipt.calls, receipt.max_depth, hashes)
     return Tally(0, 0) if call.state == "refused" else Tally(1, call.depth)

@@ -21,6 +21,7 @@ from carnet.core.money.amount import format_amount
 from carnet.runtime.peers.signing import span_id, trace_of
 from carnet.runtime.replay.export import Line, hop_fields, plain_event
 from carnet.runtime.replay.record import ReadsRuns
+from carnet.runtime.traces.spans import attributes_of
 from carnet.version import __version__
 from carnet.wire.grammar import json
 
@@ -42,7 +43,7 @@ async def export_spans(store: ReadsRuns, run: str, domain: str) -> AsyncIterator
         yield {
             "resourceSpans": [
                 {
-                    "resource": {"attributes": _attributes(_resource(domain))},
+                    "resource": {"attributes": attributes_of(_resource(domain))},
                     "scopeSpans": [
                         {"scope": {"name": "carnet", "version": __version__}, "spans": spans}
                     ],
@@ -76,7 +77,7 @@ def _event(event: Event) -> Line:
     plain = plain_event(event)
     text = json.write_text(plain["fields"])
     name = event.name if isinstance(event, Extension) else plain["event"]
-    return {"name": name, "attributes": _attributes({"carnet.event": text[:MOST_CHARACTERS]})}
+    return {"name": name, "attributes": attributes_of({"carnet.event": text[:MOST_CHARACTERS]})}
 
 
 def _trace(turn: Turn) -> Any:
@@ -149,18 +150,6 @@ def _span(
         "kind": kind,
         "startTimeUnixNano": str(turn.created * _NANOSECONDS),
         "endTimeUnixNano": str(ended * _NANOSECONDS),
-        "attributes": _attributes(attributes),
+        "attributes": attributes_of(attributes),
         "status": {"code": _OK} if code is None else {"code": _ERROR, "message": code},
     }
-
-
-def _attributes(values: dict[str, Any]) -> list[Line]:
-    return [
-        {"key": key, "value": _value(value)} for key, value in values.items() if value is not None
-    ]
-
-
-def _value(value: Any) -> Line:
-    if isinstance(value, int):
-        return {"intValue": str(value)}  # protobuf writes 64 bits as text
-    return {"stringValue": str(value)}

@@ -82,6 +82,8 @@ class TaskWorker:
         self._on_start = on_start
         self._is_busy = is_busy
         self._on_end: Callable[[], None] = lambda: None
+        # What has mentions relayed in the answers of conversations that waited for somebody.
+        self.relay: Callable[[Call], Call] | None = None
         self._running: dict[tuple[int, int], asyncio.Task[None]] = {}  # by turn and fence
         self._agents: Counter[str] = Counter()
         self._tenants: Counter[str] = Counter()  # by the quota of whoever pays
@@ -300,6 +302,8 @@ class TaskWorker:
         call = sealed_call.call(target, task.turn, task=task.id, deadline=deadline)
         if task.reserve is not None:  # with what was agreed to since it was sealed
             call = replace(call, reserve=task.reserve)
+        if call.ask.thread is not None and self.relay is not None:
+            call = self.relay(call)
         return call, None
 
     def _target(self, task: StoredTask) -> Target:

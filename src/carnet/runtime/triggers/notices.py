@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Final
 
+from carnet.core.money.amount import format_amount
 from carnet.core.people.identity import owner_of
 from carnet.errors import TooManyFirings
 from carnet.ports.calls.conversations import AnswerEnd
@@ -20,6 +21,7 @@ from carnet.ports.calls.triggers import (
     Schedule,
     TriggerKind,
 )
+from carnet.ports.money.budgets import BudgetRecord
 from carnet.ports.trust.people import People
 from carnet.ports.world.outbox import Delivery
 from carnet.runtime.webhooks.callbacks import NOTIFY, PREFIX, queue_of
@@ -34,6 +36,7 @@ TYPES: Final = {
 }
 DROPPED: Final = "trigger.dropped"  # a tick
 RESTS: Final = "trigger.paused"  # by nobody: its token has ended
+BUDGET: Final = "budget.warning"  # most of one is used
 
 
 class TriggerNotices:
@@ -71,6 +74,32 @@ class TriggerNotices:
             "code": end.code,
         }
         return self._to(end.person, TYPES[end.state], data, f"answer\0{end.mark}\0{end.state}")
+
+    def budget(self, one: BudgetRecord, /) -> tuple[Delivery, ...]:
+        """What tells the operator of a budget of which most is used (R32)."""
+        used = {
+            "money": (one.spent.money, one.limits.money),
+            "calls": (one.spent.calls, one.limits.calls),
+            "tokens": (one.spent.tokens, one.limits.tokens),
+        }
+        parts = {part: f"{spent} of {most}" for part, (spent, most) in used.items() if most}
+        if one.limits.money:
+            spent, most = format_amount(one.spent.money), format_amount(one.limits.money)
+            parts["money"] = f"{spent} of {most} {one.limits.currency}"
+        data = {"budget": one.name, **parts}
+        body = json.write({"type": BUDGET, "data": data})
+        return tuple(
+            Delivery(
+                id=_id(f"{BUDGET}\0{one.name}\0{one.since}\0{url}"),
+                kind="notice",
+                url=url,
+                receiver=queue_of(url, NOTIFY),
+                body=body,
+                secret_of=NOTIFY,
+                learned=False,
+            )
+            for url in self._notify()
+        )
 
     def _notices(
         self,

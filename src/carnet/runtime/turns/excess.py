@@ -39,7 +39,7 @@ def within_budget(call: Call, debits: list[Debit], most: int) -> list[Debit]:
         debits = _cut(debits, aside)
     over = sum(debit.amount for debit in debits if debit.kind == "owed") - aside
     more = call.allowance.take_more(over) if over > 0 and call.allowance is not None else 0
-    return within(debits, aside + more, call.payer.quota)
+    return within(debits, aside + more, call.payer.owing)
 
 
 def _set_aside(call: Call) -> int | None:

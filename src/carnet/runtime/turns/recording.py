@@ -46,7 +46,7 @@ from carnet.core.sealed_call import sealed_call_of, write_sealed_call
 from carnet.errors import AgentFailed, Cancelled, CarnetError, Internal, OutcomeUnknown
 from carnet.http.shares import WORDS, shares_of
 from carnet.ports.calls.turns import Debit, Fenced, Tell, TurnFinish, Turns, Use, whole_cost
-from carnet.runtime.receipts.outbound_calls import is_counted_before
+from carnet.runtime.receipts.outbound_calls import is_counted_before, used_of
 from carnet.runtime.turns.broadcast import Broadcast
 from carnet.runtime.turns.excess import asked_again, disputes, most_cost, same_call, within_budget
 from carnet.runtime.turns.pieces import MOST_BYTES, Grown
@@ -88,7 +88,7 @@ class Recording(Grown):
         self._is_over = False
         self.words: str | None = None  # of a model that refused, for the operator
         self._usages: list[Usage] = []  # added up at the end: threads may tell them too
-        self._outbound: list[OutboundCall] = []
+        self.outbound: list[OutboundCall] = []
         has_waited = call.record.fence != call.record.attempt
         self._children_cost = own_before(call) if has_waited else 0
         self._children: set[object] = set()  # the places of calls whose cost is in it
@@ -131,9 +131,9 @@ class Recording(Grown):
         """Note a call out of this turn."""
         if self._is_over:
             return
-        if self._outbound:
-            call = structs.replace(call, ordinal=len(self._outbound))
-        self._outbound += (call,)
+        if self.outbound:
+            call = structs.replace(call, ordinal=len(self.outbound))
+        self.outbound += (call,)
         if call.disputed:
             self._disputed = max(self._disputed, call.disputed)
 
@@ -205,7 +205,7 @@ class Recording(Grown):
         self._counted += 1
         if self._counted % WORDS == 0:
             shares = shares_of(asyncio.get_running_loop())
-            await shares.step(self._call.payer.quota)
+            await shares.step(self._call.payer.excess or self._call.payer.quota)
 
     async def _flush_waiting(self) -> None:
         try:
@@ -253,41 +253,41 @@ class Recording(Grown):
             self._usages = same_call(self._usages)
         tokens = add_up(self._usages) if self._usages else NO_TOKENS
         debits = self._debits(tokens, state)
-        for outbound in self._outbound:
+        for outbound in self.outbound:
             self._keep(pointer(call.record.fence, outbound.ordinal))
         self._keep(journaled(end) if type(end) is Waiting else end)
         ahead = await self._write_ahead() if self._waiting_bytes > PIECE_BYTES else None
         batch, encoded = self._take()
-        if self._outbound:  # the journal points to them; who reads now is shown them
-            batch[-1 - len(self._outbound) : -1] = map(outbound_event, self._outbound)
-        has_quota = call.quota is not None or call.task_quota is not None
-        record = await self._turns.finish(
-            TurnFinish(
-                turn=call.record,
-                state=state,
-                payer=call.payer,
-                events=join_events(encoded),
-                first=self._sequence,
-                last=self._sequence + len(batch) - 1,
-                debits=debits,
-                children_cost=self._children_cost,
-                reserve=call.reserve,
-                now=now,
-                exceeds=self._exceeds,
-                disputed=self._disputed,
-                tokens_in=tokens[0],
-                tokens_out=tokens[1],
-                uses=uses_of(call, tokens, is_over=state != "waiting") if has_quota else (),
-                tell=None if call.task is None else self._tell_of(batch, end, tokens, debits),
-                is_task=call.task is not None,
-                is_listed=call.at_once,
-                has_callback=call.callback is not None,
-                has_asked=self.has_below and state != "waiting",
-                outbound=tuple(self._outbound),
-                facts=self.words,
-                **({} if type(end) is Done else self._undone(end, debits, batch, encoded)),
-            )
+        if self.outbound:  # the journal points to them; who reads now is shown them
+            batch[-1 - len(self.outbound) : -1] = map(outbound_event, self.outbound)
+        has_quota, used = call.quota or call.task_quota, (tokens[0] or 0) + (tokens[1] or 0)
+        finish = TurnFinish(
+            turn=call.record,
+            state=state,
+            payer=call.payer,
+            events=join_events(encoded),
+            first=self._sequence,
+            last=self._sequence + len(batch) - 1,
+            debits=debits,
+            children_cost=self._children_cost,
+            reserve=call.reserve,
+            now=now,
+            exceeds=self._exceeds,
+            disputed=self._disputed,
+            tokens_in=tokens[0],
+            tokens_out=tokens[1],
+            used=used_of(call, self.outbound, used) if call.granted[0] > 1 else (1, used),
+            uses=uses_of(call, tokens, is_over=state != "waiting") if has_quota else (),
+            tell=None if call.task is None else self._tell_of(batch, end, tokens, debits),
+            is_task=call.task is not None,
+            is_listed=call.at_once,
+            has_callback=call.callback is not None,
+            has_asked=self.has_below and state != "waiting",
+            outbound=tuple(self.outbound),
+            facts=self.words,
+            **({} if type(end) is Done else self._undone(end, debits, batch, encoded)),
         )
+        record = await self._turns.finish(finish)
         return batch[:-1] if ahead is None else [*ahead, *batch[:-1]], record
 
     def _used(self, events: Sequence[Event], tokens: Tokens, debits: Sequence[Debit]) -> Usage:
@@ -317,7 +317,7 @@ class Recording(Grown):
         self, end: Waiting, debits: Sequence[Debit], batch: list[Event], encoded: list[bytes]
     ) -> dict[str, Any]:
         """What the end of a turn says beside that waits: what for, and the call."""
-        call, count = self._call, len(batch) - 1 - len(self._outbound)
+        call, count = self._call, len(batch) - 1 - len(self.outbound)
         self._waiting, self._encoded = batch[:count], encoded[:count]  # if it may not wait
         spent, again = sum(debit.amount for debit in debits), asked_again(call, end.interrupts)
         return {
@@ -389,9 +389,8 @@ class Recording(Grown):
 
     def _most(self) -> int | None:
         """What was reserved, and what was set aside of a budget."""
-        call = self._call
+        call, budget = self._call, self._call.carnet.budget
         most = None if call.payer.limit is None else call.reserve
-        budget = call.carnet.budget
         if call.resolved and call.set_aside:
             agreed = call.set_aside + paid(call.resolved)
             return agreed if most is None else min(most, agreed)

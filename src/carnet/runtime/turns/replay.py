@@ -4,6 +4,8 @@ Law 1. Who sends a call again is shown what the first was shown, from its first 
 Law 2. A turn of ours that was claimed and never began is ended as unknown after a while.
 Law 3. A record is read a piece at a time, as its reader takes it.
 Law 4. Of a record that is damaged nothing is served.
+Law 5. Who did not begin a turn reads it as long as what let that one in holds, and no longer than
+       its own deadline: then it is told to come again, and the turn goes on for whoever began it.
 """
 
 import asyncio
@@ -22,7 +24,9 @@ from carnet.core.messages.events import (
     is_terminal,
     read_in_pieces,
 )
-from carnet.errors import Internal, OutcomeUnknown
+from carnet.core.people.proof import SECOND_US
+from carnet.errors import Cancelled, InProgress, Internal, OutcomeUnknown
+from carnet.ports.calls.admission import HasEnded
 from carnet.ports.calls.turns import Turns
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.cluster import Cluster
@@ -36,6 +40,8 @@ logger = logging.getLogger("carnet.runtime")
 
 POLL_SECONDS = 0.1  # how often a turn is looked at that runs elsewhere or has not begun yet
 FOLLOWER_SECONDS = 0.005  # and for each that runs elsewhere: many of them are looked at less often
+LOOK_SECONDS = 1.0  # how often it is asked whether a reader may read on
+TELL_SECONDS = 0.1  # before the end of its time a reader is told, so that it hears of it in time
 ORPHAN_SECONDS = 2.0  # how long a claimed turn of ours may wait for its execution to begin
 
 
@@ -138,3 +144,36 @@ class Replay:
         if record.state == "waiting" and events and isinstance(events[-1], Waiting):
             events[-1] = await still_asked(self._turns, record, events[-1])
         return events
+
+
+async def allowed(
+    call: Call,
+    batches: AsyncGenerator[Sequence[Event], None],
+    *,
+    has_ended: HasEnded,
+    clock: Clock,
+) -> AsyncGenerator[Sequence[Event], None]:
+    """What a turn says to one who did not begin it, for as long as that one may read and waits."""
+    deadline, refusal = call.carnet.deadline, Failed.of(Cancelled())
+    async with closing(batches):
+        following = asyncio.ensure_future(anext(batches, None))
+        try:
+            while not has_ended(call):
+                pause = LOOK_SECONDS
+                if deadline is not None:
+                    left = deadline - TELL_SECONDS - clock.steady_us() / SECOND_US
+                    pause = max(0.0, min(pause, left))
+                await asyncio.wait([following], timeout=pause)
+                if following.done():
+                    batch = following.result()
+                    if batch is None:
+                        return
+                    yield batch
+                    following = asyncio.ensure_future(anext(batches, None))
+                elif not pause:  # security:a44:deadline
+                    refusal = Failed.of(InProgress(retry_after=1))
+                    break
+        finally:
+            following.cancel()
+            await asyncio.wait([following])
+    yield (Usage(), refusal)

@@ -17,11 +17,12 @@ Law 7. A task needs no reader, and is never lost: one whose end could not be rec
 import asyncio
 import contextlib
 import logging
+from collections import deque
 from collections.abc import AsyncGenerator, Collection, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from carnet.core.call import Call
 from carnet.core.chain.turn import Turn
@@ -42,6 +43,7 @@ from carnet.ports.calls.turns import Fenced, Tell, Turns
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.cluster import Cluster
 from carnet.runtime.stream import closing
+from carnet.runtime.traces.spans import EndedTurn
 from carnet.runtime.turns.execution import (
     STOP_SECONDS,
     ByRule,
@@ -56,7 +58,7 @@ from carnet.runtime.turns.execution import (
     waits_or_fails,
 )
 from carnet.runtime.turns.recording import Recording
-from carnet.runtime.turns.replay import Replay
+from carnet.runtime.turns.replay import Replay, allowed
 from carnet.runtime.turns.unfinished import EndsWaiting, end_below, end_waiting, settle
 from carnet.runtime.webhooks.callbacks import CallbackDeliveries
 from carnet.wire.dialects import DIALECTS
@@ -64,7 +66,6 @@ from carnet.wire.dialects.dialect import GatewayFacts
 
 logger = logging.getLogger("carnet.runtime")
 
-LOOK_SECONDS = 1.0  # how often it is asked whether a reader may read on
 LEAVE_SECONDS = 0.25  # how often a turn without a reader here is asked for readers elsewhere
 _ENDED = frozenset({"done", "failed", "unknown"})
 
@@ -87,8 +88,7 @@ class TurnRunner:
         """`turns` keeps what the agents say, `worker` is us.
 
         `cluster` reaches other processes on the same store, where there may be any; `tasks` lets
-        those wait again that did not end. `deliveries` writes the webhooks that tell of the
-        end of calls.
+        those wait again that did not end. `deliveries` tells of the end of calls, by webhooks.
         """
         self._turns = turns
         self._clock = clock
@@ -113,6 +113,7 @@ class TurnRunner:
         self.by_rule: ByRule | None = None  # answers what a call asks for, if it may
         self.ends_waiting: EndsWaiting | None = None  # where turns wait for answers
         self.has_ended: HasEnded = never  # whether what let a call in was revoked since
+        self.ended: deque[EndedTurn] = deque(maxlen=0)  # to be counted, if somebody does
 
     @property
     def notify(self) -> Sequence[str]:
@@ -175,26 +176,10 @@ class TurnRunner:
             raise InProgress(retry_after=1)  # it is being cancelled; then it may run again
         return running.broadcast.read(heartbeat)
 
-    async def _allowed(
+    def _allowed(
         self, call: Call, batches: AsyncGenerator[Sequence[Event], None]
     ) -> AsyncGenerator[Sequence[Event], None]:
-        """What a turn says to one who did not begin it, until what let that one in has ended."""
-        async with closing(batches):
-            following = asyncio.ensure_future(anext(batches, None))
-            try:
-                while not self.has_ended(call):
-                    await asyncio.wait([following], timeout=LOOK_SECONDS)
-                    if not following.done():
-                        continue
-                    batch = following.result()
-                    if batch is None:
-                        return
-                    yield batch
-                    following = asyncio.ensure_future(anext(batches, None))
-            finally:
-                following.cancel()
-                await asyncio.wait([following])
-        yield (Usage(), Failed.of(Cancelled()))
+        return allowed(call, batches, has_ended=self.has_ended, clock=self._clock)
 
     async def cancel(self, turns: Collection[int]) -> int:
         """Cancel those of these turns that are running, here or elsewhere, or wait."""
@@ -262,8 +247,7 @@ class TurnRunner:
         if self._cluster is None:
             running.stop()
         elif running.leaving is None:
-            leaving = self._stop_if_alone(running, self._cluster)
-            running.leaving = asyncio.get_running_loop().create_task(leaving)
+            running.leaving = asyncio.create_task(self._stop_if_alone(running, self._cluster))
 
     async def _stop_if_alone(self, running: Execution, cluster: Cluster) -> None:
         """Stop a turn that has no reader here, once it has none elsewhere."""
@@ -318,7 +302,7 @@ class TurnRunner:
             asked = await self._turns.interrupts(call.record)
             before = agreed(call.resolved)  # where a rule has answered, and it runs on at once
             resolved = tuple([one.answered for one in asked if one.outcome])
-            call = msgspec.structs.replace(call, resolved=resolved)
+            call = replace(call, resolved=resolved)
             if call.record.fence != call.record.attempt:  # it has waited
                 call = as_before(call, await self._turns.calls_out(call.record))
             if call.allowance is not None and call.document is not None and not call.is_queued:
@@ -354,6 +338,7 @@ class TurnRunner:
             broadcast.publish((Usage(), Failed.of(failure)), last=True)
             await self._settle(call)
             return None
+        self.ended += ((call.carnet, record, recording.outbound),)  # no function is called
         if type(end) is Waiting:
             asked = await self._ask_rules(running, call, record, end)
             if asked is None:
@@ -389,10 +374,8 @@ class TurnRunner:
 
     def tell(self, call: Call, end: Failed) -> Tell:
         """What tells of the end of a task that nobody runs any more, by its record."""
-        usage = msgspec.structs.replace(
-            usage_of(call, call.record, (), self._currency), run_cost=None
-        )
-        return partial(self._deliveries, call, (), end, usage)
+        used = replace(usage_of(call, call.record, (), self._currency), run_cost=None)
+        return partial(self._deliveries, call, (), end, used)
 
     async def _settle(self, call: Call) -> None:
         await settle(

@@ -10,10 +10,13 @@ Law 3. What was given is copied: a list that is changed afterwards changes nothi
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Protocol, Unpack, get_args
 
+from msgspec.structs import replace
+
 from carnet.core.call import Ask
 from carnet.core.messages.events import Event, Extension, Message, Part, Role, Text, joined_text
 from carnet.core.messages.parameters import Parameters, write_parameters
 from carnet.core.people.identity import CHAT, Result
+from carnet.core.people.proof import Spending
 from carnet.errors import CarnetError, InvalidJson
 from carnet.runtime.stream import closing
 from carnet.wire.dialects.openai.request import MOST_MESSAGES, read_messages, write_message
@@ -47,25 +50,37 @@ class Callee:
     """Another agent, as this turn may call it."""
 
     def __init__(
-        self, visit: MakesCalls, address: str, auth: str, fallback: str | None = None
+        self,
+        visit: MakesCalls,
+        address: str,
+        auth: str,
+        fallback: str | None = None,
+        share: Spending | None = None,
     ) -> None:
-        """Made by `Visit.peer`; `fallback` is what is answered where nobody may be called."""
+        """Made by `Visit.peer`; `fallback` is what is answered where nobody may be called.
+
+        `share` is what each call may spend.
+        """
         if fallback is not None and not isinstance(fallback, str):
             raise TypeError("'fallback' must be text")
         self._visit = visit
         self._address = address
         self._auth = auth
         self._fallback = fallback
+        self._share = share
+
+    def _shared(self, ask: Ask) -> Ask:
+        return ask if self._share is None else replace(ask, share=self._share)
 
     def _events(self, ask: Ask) -> AsyncIterator[Event]:
         if self._fallback is not None and self._visit.is_final:
             return _fallen_back(self._fallback)
-        return self._visit.dispatch(self._address, ask, self._auth)
+        return self._visit.dispatch(self._address, self._shared(ask), self._auth)
 
     async def _answer(self, ask: Ask) -> list[Event]:
         if self._fallback is not None and self._visit.is_final:
             return [Text(self._fallback)]
-        return await self._visit.answer(self._address, ask, self._auth)
+        return await self._visit.answer(self._address, self._shared(ask), self._auth)
 
     def __call__(
         self,

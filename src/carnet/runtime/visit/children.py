@@ -17,7 +17,7 @@ from carnet.core.messages.events import CHILD, Event, Extension, Usage
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.people.address import AGENT
 from carnet.errors import CarnetError
-from carnet.runtime.receipts.outbound_calls import again, tally
+from carnet.runtime.receipts.outbound_calls import again, noted_receipts, tally
 
 COUNTED: Final = 1_000_000  # places of tool calls are below
 _ORDINALS: Final = 999_000_000  # so that an ordinal has nine digits at the most
@@ -48,6 +48,7 @@ class ChildCall(Struct, frozen=True, kw_only=True):
             "cost": (usage.cost or 0) if is_ours else 0,
             "calls": counted.calls,
             "deepest": counted.deepest,
+            **noted_receipts(counted),
             **again(noted),
         }
         return Extension(CHILD, payload)

@@ -8,11 +8,23 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from carnet.core.call import Ask, Call
-from carnet.core.messages.events import RECORDED, Event, Extension, Usage
+from carnet.core.chain.allowance import Aside
+from carnet.core.messages.events import (
+    OUTBOUND_CALL,
+    RECORDED,
+    Event,
+    Extension,
+    Usage,
+    is_terminal,
+)
+from carnet.core.messages.outbound_call import read_outbound_event
 from carnet.ports.calls.admission import Admission, ClientCallee, ClientLeave
 from carnet.ports.calls.agent import Journal
+from carnet.ports.money.budgets import CALL
+from carnet.runtime.receipts.outbound_calls import tally, used_of
 from carnet.runtime.stream import closing
 
+_SETTLED: Final = frozenset({Extension, Usage})
 _RECORDED: Final = Extension(RECORDED, None)  # said before the answer
 
 
@@ -35,9 +47,13 @@ class Dispatching:
         call = await admission.admit_child(parent, name, ask, index=index, auth=auth)
         if call.known:
             yield _RECORDED
+        noted: list[Event] = []
         async with closing(journal.batches(call)) as batches:
             async for batch in batches:
-                _settle(call, batch)
+                if call.allowance is not None:
+                    noted += [event for event in batch if type(event) in _SETTLED]
+                    noted += batch[-1:]
+                    _settle(call, noted)
                 for event in batch:
                     yield event
 
@@ -68,9 +84,29 @@ class Dispatching:
 
 
 def _settle(call: Call, events: Sequence[Event]) -> None:
-    """Give back to the allowance what the child did not cost; an unknown cost is all of it."""
-    if call.allowance is None:
+    """Give back to the allowance what the child did not spend; an unknown cost is all of it."""
+    allowance = call.allowance
+    if allowance is None or not events or not is_terminal(events[-1]):
         return
-    for event in events:
-        if type(event) is Usage and event.cost is not None:
-            call.allowance.give_back(max(0, call.set_aside - event.cost))
+    usage = next((event for event in events if type(event) is Usage), None)
+    outbound = [
+        read_outbound_event(event.payload, 0)
+        for event in events
+        if type(event) is Extension and event.name == OUTBOUND_CALL
+    ]
+    counted = 0 if usage is None else (usage.tokens_in or 0) + (usage.tokens_out or 0)
+    calls, tokens = used_of(call, outbound, counted)
+    if call.known:  # what was used then is counted here for the first time
+        calls = max(calls, tally(call.carnet.depth, events).calls)
+        allowance.use(counted)
+    money = 0
+    if usage is not None and usage.cost is not None:
+        money = call.set_aside - usage.cost
+        money = money if call.known else max(0, money)
+    most_calls, most_tokens = call.granted
+    below = max(0, tokens - counted)  # by those that the callee has called
+    allowance.tokens_used += below
+    allowance.note(below)
+    allowance.give_back(Aside(money, most_calls - calls, most_tokens - below))
+    if allowance.name == CALL + call.record.key.hex():
+        allowance.close()

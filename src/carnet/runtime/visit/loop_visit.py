@@ -13,6 +13,7 @@ Law 4. What a callee asks for, the turn asks for, with its secret, its origin an
 """
 
 import asyncio
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
@@ -64,7 +65,7 @@ class LoopVisit(Visit):
             last_depth=calls.last_depth,
             auth_source=calls.auth_source,
         )
-        self._stated = stated
+        self.stated = stated
         self.waits: set[str] = set()  # ids of tool calls whose callees wait
         self.made: list[AgentAsk] = []  # calls that were answered
         self._answers: dict[int, str] = {}  # to questions whose places nobody counts
@@ -72,7 +73,7 @@ class LoopVisit(Visit):
 
     async def ask_agent(self, ask: AgentAsk, /) -> str:
         """Call another agent, and wait for the text of its answer."""
-        ordinal = _ordinal(ask) if ask.place is None else ask.place
+        ordinal = ordinal_of(ask) if ask.place is None else ask.place
         if ordinal in self._answers:
             return self._answers[ordinal]
         calling = asyncio.ensure_future(self._call_as(ordinal, ask))
@@ -95,7 +96,7 @@ class LoopVisit(Visit):
         return text
 
     async def _call_as(self, ordinal: int, ask: AgentAsk) -> str:
-        asked = Ask(messages=ask.messages, capabilities=self._stated)
+        asked = Ask(messages=ask.messages, capabilities=self.stated)
         auth = self._payer_of(None)
         self._children.skip_to(ordinal)  # which the next line takes at once
         return joined_text(await self.answer(check_name(ask.to), asked, auth))
@@ -111,6 +112,11 @@ class LoopVisit(Visit):
         for calling in self._under_way:
             calling.cancel()
 
+    @property
+    def questions(self) -> Sequence[Interrupt]:
+        """What callees ask for, as it came."""
+        return tuple(self._asking.asked)
+
     def whole(self, end: Waiting) -> Waiting:
         """What the turn waits for: approvals, under names of the turn, and what callees ask for."""
         key = self.call.record.key
@@ -122,7 +128,7 @@ class LoopVisit(Visit):
         return Waiting((*approvals, *self._asking.asked))
 
 
-def _ordinal(ask: AgentAsk) -> int:
+def ordinal_of(ask: AgentAsk) -> int:
     """A number that is the same for the same question, and above all places."""
     asked = json.canonical([ask.to, [write_message(each) for each in ask.messages]])
     return scoped_ordinal(asked)

@@ -98,6 +98,11 @@ class KeptSteps:
         point("step.kept")
         return msgspec.json.decode(result)
 
+    async def find(self, place: int) -> Any:
+        """What is kept at a place; None where that is nothing."""
+        found = (await self._known()).get(place)
+        return None if found is None else msgspec.json.decode(found.result)
+
     def _changed(self, kept: Step, name: str) -> DefinitionChanged:
         """The end of a turn whose agent is another one by now; the log says what has changed."""
         record, step = self._record, kept.place + 1

@@ -14,6 +14,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import cached_property
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from carnet.core.call import Ask, Call
 from carnet.core.chain.capabilities import UNTOLD, Capabilities
 from carnet.core.chain.carnet import Carnet
@@ -44,11 +46,11 @@ from carnet.runtime.stream import closing
 from carnet.runtime.visit.callee import Callee
 from carnet.runtime.visit.children import ChildCall
 from carnet.runtime.visit.dialogue import ConversingVisit
+from carnet.runtime.visit.fan_out.shares import Share, share_of, warn
 from carnet.runtime.visit.interrupts import TurnQuestions
 from carnet.runtime.visit.means import NO_MEANS, ReceivedVisit, VisitMeans
 from carnet.runtime.visit.model import VisitModel, model_named
 from carnet.runtime.visit.steps import KeptSteps
-from carnet.wire.grammar.json import MAX_INTEGER
 from carnet.wire.stamps.mentionable import cue_of
 
 PER_CALL = "per-call"
@@ -85,6 +87,8 @@ class Visit(ReceivedVisit, ConversingVisit):
         self._interrupts: TurnQuestions | None = None
         self.has_asked = False  # for something that nobody has given yet
         self._calling = 0  # calls to others that have not ended
+        # What callees are told of who reads their answers; None: that this agent does.
+        self.stated: Capabilities | None = None
         self._quiet: asyncio.Event | None = None  # set when one of them ends
 
     @property
@@ -194,14 +198,22 @@ class Visit(ReceivedVisit, ConversingVisit):
         """Whether this hop may answer but not call on."""
         return self.carnet.is_final(self._last_depth)
 
-    def peer(self, address: str, *, auth: str | None = None, fallback: str | None = None) -> Callee:
+    def peer(
+        self,
+        address: str,
+        *,
+        auth: str | None = None,
+        fallback: str | None = None,
+        budget: Share | None = None,
+    ) -> Callee:
         """Another agent: `@name@domain`, or the name of one here.
 
         `auth` chooses who pays, "forward-user" or "agent-owned", for an agent whose `auth_source`
-        is "per-call"; for any other its configuration has decided. At the final hop, where nobody
-        may be called, `fallback` is what it is taken to have answered.
+        is "per-call"; for any other its configuration has decided. `budget` is what each call may
+        spend of ours: "0.10", or "money=0.10,calls=3"; else what is left. At the final hop, where
+        nobody may be called, `fallback` is what it is taken to have answered.
         """
-        return Callee(self, check_name(address), self._payer_of(auth), fallback)
+        return Callee(self, check_name(address), self._payer_of(auth), fallback, share_of(budget))
 
     def model(self, name: str | None = None) -> VisitModel:
         """A model of `[models]`: `await visit.model("writer").ask("...")`; left out, the only one.
@@ -228,6 +240,8 @@ class Visit(ReceivedVisit, ConversingVisit):
 
     def dispatch(self, address: str, ask: Ask, auth: str) -> AsyncIterator[Event]:
         """Call another agent as the next child of this turn; gives its events as they come."""
+        if self.stated is not None:
+            ask = replace(ask, capabilities=self.stated)
         return self._listen(self._next(address), ask, auth)
 
     async def answer(self, address: str, ask: Ask, auth: str) -> list[Event]:
@@ -293,6 +307,7 @@ class Visit(ReceivedVisit, ConversingVisit):
         if isinstance(event, Usage):
             # What the agent pays from its own account is no cost of who pays for this turn.
             await self._out.write(child.cost(event, noted, is_ours=auth != AGENT_OWNED))
+            await warn(self._call.allowance, self._out)
             return False
         if isinstance(event, Extension) and event.name != RESULT:
             noted.append(event)  # it is in the child's own record
@@ -330,14 +345,6 @@ class Visit(ReceivedVisit, ConversingVisit):
             return
         text = None if note is None else str(note).replace("\x00", "")[:MOST_NOTE]
         writer.tell(self._call.record, int(fraction * 1000), text)
-
-    def usage(self, *, tokens_in: int = 0, tokens_out: int = 0) -> None:
-        """Say how many tokens were used; they are priced, and counted against budgets."""
-        if not (0 <= tokens_in <= MAX_INTEGER and 0 <= tokens_out <= MAX_INTEGER):
-            raise ValueError(f"tokens are counted from 0 to {MAX_INTEGER}")
-        if self._is_over:
-            return
-        self._out.usage(Usage(int(tokens_in), int(tokens_out)))
 
     def call_chain(self) -> TurnChain:
         """What goes on with this turn that its code calls by itself, as with `carnet.connect`."""

@@ -192,7 +192,7 @@ class Breaker(Circuit):
         self.close()
 
     def _suspect(self, payer: Payer) -> None:
-        self._suspects.add(payer.quota)
+        self._suspects.add(payer.excess or payer.quota)
         self._suspected += 1
         self.rest()
         if len(self._suspects) < _ENOUGH_CALLERS:

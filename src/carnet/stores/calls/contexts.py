@@ -7,7 +7,14 @@ Law 2. What one page looks at is bounded, however many tasks its sender has and 
 
 from typing import Final
 
-from carnet.ports.calls.tasks import MOST_OF_STATE, ChangedTasks, FoundTasks, StoredTask, TaskState
+from carnet.ports.calls.tasks import (
+    MOST_OF_STATE,
+    ChangedTasks,
+    FoundTasks,
+    StoredTask,
+    TaskScope,
+    TaskState,
+)
 from carnet.stores.calls.journal import pieces
 from carnet.stores.database import Database, Row, Value, marks
 from carnet.stores.turn.row import ACCEPTED, TURN_COLUMNS, TURN_WIDTH, asked_in, read_turn
@@ -23,6 +30,7 @@ SELECT_TASK: Final = (
     " FROM task k JOIN turn t ON t.n = k.turn JOIN run r ON r.n = t.run {also}WHERE "
 )
 SHOW_TASK: Final = SELECT_TASK.format(more="NULL", also="")
+_NAMED: Final = f"{SHOW_TASK}k.id = ? AND (k.ended IS NULL OR k.ended >= ?)"
 STATES: Final[dict[TaskState, str]] = {  # as `StoredTask.state` reads them
     "pending": "t.state || '' = 'queued'",
     "running": "t.state NOT IN ('queued', 'done', 'failed')",
@@ -127,6 +135,24 @@ async def read_request(database: Database, turn: int) -> bytes:
 async def request_size(database: Database, turn: int) -> int:
     """How many bytes that is, with what is recorded beside it."""
     return sum([size for (size,) in await database.fetch(_ASKED_SIZE, (turn,))])
+
+
+def named_task(task: str, kept_since: int, scope: TaskScope) -> tuple[str, tuple[Value, ...]]:
+    """What finds a task by its id: whose it may be, the database judges (security:a67:timing)."""
+    named = {" AND t.actor = ?": scope.actor, " AND t.agent = ?": scope.agent}
+    found = {condition: value for condition, value in named.items() if value is not None}
+    text = _NAMED + "".join(found)
+    args: tuple[Value, ...] = (task, kept_since, *found.values())
+    if scope.sender is not None and scope.speakers is not None:
+        text += " AND (k.sender = ? OR SUBSTR(k.sender, 1, ?) = ?)"
+        args = (*args, scope.sender, len(scope.speakers), scope.speakers)
+    elif scope.sender is not None:
+        text, args = f"{text} AND k.sender = ?", (*args, scope.sender)
+    if scope.is_signed:
+        text += " AND SUBSTR(k.sender, 1, 8) = 'agent://'"
+    if scope.has_context:
+        text += " AND k.context IS NOT NULL"
+    return text, args
 
 
 def read_task(row: Row) -> StoredTask:

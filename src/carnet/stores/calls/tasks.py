@@ -26,11 +26,13 @@ from carnet.core.messages.outbound_call import lost_attempt
 from carnet.core.people.identity import Payer
 from carnet.faults import point
 from carnet.ports.calls.tasks import (
+    EVERY_TASK,
     AwayRoom,
     Callback,
     ChangedTasks,
     FoundTasks,
     StoredTask,
+    TaskScope,
     TaskState,
 )
 from carnet.ports.calls.turns import Fenced, TurnFinish
@@ -56,7 +58,6 @@ MOST_ATTEMPTS: Final = 3  # of taking something where others took it first
 NONE_RUNNING: Final[Mapping[str, int]] = {}
 
 _TAKE = SELECT_TASK.format(more="c.sealed", also="JOIN kept_call c ON c.turn = k.turn ")
-_FIND = f"{SHOW_TASK}k.id = ? AND (k.ended IS NULL OR k.ended >= ?)"
 _OF_TURN = f"{SHOW_TASK}k.turn = ?"
 _SLICE = "SELECT k.turn FROM task k WHERE {} ORDER BY k.turn DESC LIMIT ?"
 _OF_SLICE = f"{SHOW_TASK}k.turn IN ({{}}){{}} ORDER BY k.turn DESC"
@@ -133,9 +134,11 @@ class StoredTasks:
         self._lease = _LEASE.format(alive=alive if database.is_shared else "1 = 1")
         self._alive_args = (worker,) if database.is_shared else ()
 
-    async def find(self, task: str, *, kept_since: int = 0) -> StoredTask | None:
-        """A task by its id; None also for one that ended before `kept_since`."""
-        return _only(await self._database.fetch(_FIND, (task, kept_since)))
+    async def find(
+        self, task: str, *, kept_since: int = 0, scope: TaskScope = EVERY_TASK
+    ) -> StoredTask | None:
+        """A task by its id; None also for one that ended before `kept_since` or is out of scope."""
+        return _only(await self._database.fetch(*contexts.named_task(task, kept_since, scope)))
 
     async def of_turn(self, turn: int) -> StoredTask | None:
         """The task of a turn."""

@@ -228,7 +228,8 @@ def _nobody(_: Sequence[Turn]) -> None:
 
 
 def _of_claim(claim: TurnClaim) -> tuple[str, int]:
-    return claim.admitted.payer.quota, len(claim.request)
+    payer = claim.admitted.payer
+    return payer.excess or payer.quota, len(claim.request)
 
 
 def _of_append(flush: Flush) -> tuple[str, int]:
@@ -238,7 +239,8 @@ def _of_append(flush: Flush) -> tuple[str, int]:
 
 
 def _of_finish(finish: TurnFinish) -> tuple[str, int]:
-    return finish.payer.quota or finish.turn.actor, len(finish.events)
+    payer = finish.payer
+    return payer.excess or payer.quota or finish.turn.actor, len(finish.events)
 
 
 def _refuse(

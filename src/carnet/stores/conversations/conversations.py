@@ -376,11 +376,10 @@ def _relayed(owner: str, answer: str, settled: Settled) -> list[Statement]:
     for place, each in enumerate(settled.relayed, 1):
         id, state = f"{answer}.{place}", "whole" if each.code is None else "failed"
         row = (id, each.author, each.parts, state, each.code, now, now, before, owner)
-        statements.append((sql.RELAYED, row))
+        # One that has waited may have said some of them before: those are counted already.
+        head = (sql.RELAYED_HEAD, (id, answer, owner, before))
+        statements += [(sql.RELAYED, row), head]
         before = id
-    if statements:
-        count = len(statements)
-        statements.append((sql.RELAYED_HEAD, (before, count, answer, owner, answer)))
     return statements
 
 

@@ -80,10 +80,12 @@ RELAYED: Final = (
     "INSERT INTO message (id, conversation, owner, parent, role, author, parts, state, run, code,"
     " created, ended) SELECT ?, m.conversation, m.owner, m.n, 'assistant', ?, ?, ?, m.run, ?, ?, ?"
     " FROM message m WHERE m.id = ? AND m.owner = ? AND m.state <> 'deleted'"
-    " ON CONFLICT DO NOTHING"
+    " ON CONFLICT (id) DO UPDATE SET author = excluded.author, parts = excluded.parts,"
+    " state = excluded.state, code = excluded.code, ended = excluded.ended"
+    " WHERE message.state <> 'deleted' AND message.owner = excluded.owner"
 )
 RELAYED_HEAD: Final = (
-    "UPDATE conversation SET head = (SELECT n FROM message WHERE id = ?), size = size + ?"
+    "UPDATE conversation SET head = (SELECT n FROM message WHERE id = ?), size = size + 1"
     " WHERE deleted IS NULL AND n = (SELECT conversation FROM message WHERE id = ? AND owner = ?)"
     " AND head = (SELECT n FROM message WHERE id = ?)"
 )

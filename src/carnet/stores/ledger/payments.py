@@ -1,4 +1,4 @@
-"""What an account has paid for: the port `carnet.ports.world.payments.Payments` (R26).
+"""What an account has paid for: the port `carnet.ports.money.payments.Payments` (R26).
 
 Law 1. A payer sees its own postings and one line of each run that they are of: when, which agent,
        how deep, how it stands, what it cost this account. Never what was asked or answered.
@@ -12,7 +12,7 @@ from typing import Final
 
 from carnet.core.chain.turn import Turn
 from carnet.core.people.identity import Account
-from carnet.ports.world.payments import HeldAccount, Kind, Total
+from carnet.ports.money.payments import HeldAccount, Kind, Total
 from carnet.ports.world.records import LedgerEntry, RunSummary
 from carnet.stores.calls.records import RUNS_AT_A_TIME, summary
 from carnet.stores.calls.turns import SearchRows

@@ -3,7 +3,7 @@
 First every lock is taken, then everything is decided in memory (`claim_rules`, `finish_rules`),
 then all is written with one statement.
 
-Law 1. Locks are taken in one order: nonces, runs, rates, quotas, and by key within each (D17).
+Law 1. Locks are taken in one order: nonces, runs, rates, quotas, budgets, by key in each (D17).
        Nothing is waited for after that, so overlapping batches wait for one another and never in a
        circle. A nonce that was used before is refused at once: its claim locks nothing more.
 Law 2. Turns and their journal are changed under the lock of their run.
@@ -23,6 +23,7 @@ from carnet.ports.calls.turns import TurnClaim, TurnFinish
 from carnet.stores.commit.batch import Batch, Outcome
 from carnet.stores.database import Flush, Row
 from carnet.stores.outbox import GONE, delivery_row
+from carnet.stores.postgres import budgets
 from carnet.stores.postgres import statements as sql
 from carnet.stores.turn.answers import MOST_COUNTED, queues
 from carnet.stores.turn.claim_rules import ClaimRules, Run, nonces_of
@@ -85,6 +86,7 @@ class HotBatch:
         await self._lock_rates()
         await self._lock_quotas()
         await self._read_fronts()
+        await budgets.lock(self._session, self._claims, self._claiming, self._finishing)
         verdicts = [self._claiming.decide(claim) for claim in self._asked]
         for row in (*self._claiming.again, *self._claiming.resumed, *self._claiming.holding):
             self._fences.pop(row[-1], None)
@@ -172,7 +174,7 @@ class HotBatch:
             await self._read_callbacks()
 
     async def _read_callbacks(self) -> None:
-        """Where the ends of tasks are told: nobody changes it now, since their runs are locked."""
+        """Where the ends of tasks are told: their runs are locked."""
         numbers: list[int] = []
         for finish in self._finishes:
             if finish.tell is not None:
@@ -227,10 +229,7 @@ class HotBatch:
                     self._new_rates.append(bucket)
 
     async def _lock_quotas(self) -> None:
-        """Lock all quotas if a verdict depends on one; else they are locked by the write.
-
-        A quota of which nothing is taken is only looked at.
-        """
+        """Lock all quotas if a verdict depends on one; one that is not taken of is looked at."""
         quotas = [quota for claim in self._claims for quota in claim.quotas]
         limits = any(
             (claim.admitted.reserve or claim.resolution is not None)
@@ -265,7 +264,8 @@ class HotBatch:
         names |= {row[3] for row in self._finishing.held.values() if row[2]}
         holding = [row[6] for row in self._finishing.held.values() if row[6]]
         names |= {hold[0] for holds in holding for hold in read_holds(holds)}
-        names |= {finish.payer.quota for finish in self._finishes if finish.debits}
+        payers = [finish.payer for finish in self._finishes if finish.debits]
+        names |= {name for payer in payers for name in (payer.quota, payer.owing)}
         names |= {use.quota for finish in self._finishes for use in finish.uses}
         names |= {use.quota for finish in self._finishes for use in finish.holding}
         names |= {quota for row in known for quota, _ in places(row[_HOLDS])}
@@ -311,6 +311,8 @@ class HotBatch:
             *columns(rates, len(sql.RATE)),
             *columns(quotas, len(sql.QUOTA)),
         )
+        if finishing.budgets is not None:
+            await budgets.write(self._session, finishing.budgets)
         if finishing.unpaid:
             await self._session.query(sql.ADD_UNPAID, *columns(list(finishing.unpaid.items()), 2))
         if claiming.waiting.tasks or claiming.resolved:
@@ -325,7 +327,6 @@ class HotBatch:
             await self._write_waiting()
 
     async def _write_listed(self) -> None:
-        """The tasks that run at once, and where the end of any task is told."""
         waiting, query = self._claiming.waiting, self._session.query
         if waiting.listed:
             await query(sql.LIST_TASKS, *columns(waiting.listed, len(sql.TASK)))

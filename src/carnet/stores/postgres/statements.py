@@ -77,11 +77,11 @@ JOIN run r ON r.n = ANY (ARRAY[t.run]) LEFT JOIN worker l ON l.id = ANY (ARRAY[t
 # Below the turns come numbers for as many postings as there may be; they have no quota. The state
 # is compared so that no index of it is used: that one names everything that runs.
 HELD_TURNS: Final = """
-SELECT t.n, t.fence, t.reserve, t.purse, t.run, t.state, t.holds, t.cost
+SELECT t.n, t.fence, t.reserve, t.purse, t.run, t.state, t.holds, t.cost, t.budget
 FROM unnest($1::bigint[]) AS w (n) JOIN turn t ON t.n = ANY (ARRAY[w.n])
 WHERE t.state || '' IN ('running', 'waiting')
 UNION ALL
-SELECT nextval('ledger_n_seq'), 0, 0, NULL, 0, '', NULL, 0 FROM generate_series(1, $2::bigint)
+SELECT nextval('ledger_n_seq'), 0, 0, NULL, 0, '', NULL, 0, NULL FROM generate_series(1, $2::bigint)
 """
 
 CALLBACKS: Final = f"""

@@ -18,20 +18,10 @@ from carnet.faults import point
 from carnet.ports.calls.turns import Fenced, Nonce, TurnClaim, TurnFinish, Verdict
 from carnet.stores.database import Flush, Row
 from carnet.stores.outbox import END_IF_GONE, GONE, PUT, delivery_row
-from carnet.stores.sqlite import waits
+from carnet.stores.sqlite import budgets, waits
 from carnet.stores.turn.callbacks import CALLBACK_COLUMNS
 from carnet.stores.turn.claim_rules import ClaimRules, Run, names_of
 from carnet.stores.turn.finish_rules import Ended, FinishRules, Shard, appended
-from carnet.stores.turn.interrupts import (
-    EXPIRE,
-    REFUND,
-    REFUNDS,
-    REOPEN,
-    UNDISCARD,
-    WAIT_ON,
-    refunded,
-)
-from carnet.stores.turn.interrupts import INSERT as INSERT_INTERRUPT
 from carnet.stores.turn.moves import becomes, may_become
 from carnet.stores.turn.outbound_calls import INSERT as INSERT_OUTBOUND
 from carnet.stores.turn.row import (
@@ -64,7 +54,8 @@ _OWNED = Lookup(
 )
 _HELD = Lookup(
     "WITH w (n) AS (VALUES {keys})"
-    " SELECT t.n, t.fence, t.reserve, t.purse, t.run, t.state, t.holds, t.cost, r.cost"
+    " SELECT t.n, t.fence, t.reserve, t.purse, t.run, t.state, t.holds, t.cost,"
+    " t.budget, r.cost"
     " FROM w CROSS JOIN turn t ON t.n = w.n JOIN run r ON r.n = t.run"
     " WHERE t.state IN ('running', 'waiting')",
     width=1,
@@ -80,7 +71,6 @@ _WAIT_AGAIN = (
 )
 _CLEAR_PROGRESS = "UPDATE task SET progress = NULL, note = NULL, lost = lost + ? WHERE turn = ?"
 _END_TASK = "UPDATE task SET ended = ?1, updated = ?1 WHERE turn = ?2"
-_TOUCH_TASK = "UPDATE task SET updated = ? WHERE turn = ?"
 _FORGET_CALL = "DELETE FROM kept_call WHERE turn = ?"
 _SET_RUN_COST = "UPDATE run SET cost = ? WHERE n = ?"
 _INSERT_LEDGER = (
@@ -113,6 +103,8 @@ class FinishBatch:
         """Decide and write."""
         self._rules.read(_HELD(self._connection, [finish.turn.n for finish in finishes]))
         notifying: list[int] = []
+        if self._rules.holds_budgets:
+            self._rules.budgets = budgets.read_held(self._connection, self._rules.held)
         for finish in finishes:
             if finish.tell is not None:
                 notifying += (finish.turn.n,)
@@ -138,6 +130,8 @@ class FinishBatch:
             write(_SET_RUN_COST, [(cost, run) for run, cost in rules.run_costs_changed.items()])
         if rules.quotas:
             write(ADD_TO_QUOTA, [(name, *more) for name, more in rules.quotas.items()])
+        if rules.budgets is not None:
+            budgets.write(self._connection, rules.budgets)
         self._write_more()
 
     def _write_more(self) -> None:
@@ -159,24 +153,7 @@ class FinishBatch:
         if rules.outbound:
             write(INSERT_OUTBOUND, rules.outbound)
         if rules.refunds or rules.calls or rules.closed or rules.reopened:
-            self._write_waiting()
-
-    def _write_waiting(self) -> None:
-        """What turns leave behind that wait for an answer, or have waited."""
-        write = self._connection.executemany
-        rules = self._rules
-        if rules.refunds:  # before what is asked again is a new question
-            found = [self._connection.execute(REFUNDS, (*row, row[1])) for row in rules.refunds]
-            write(REFUND, refunded(row for rows in found for row in rows.fetchall()))
-        if rules.calls or rules.closed:
-            write(_TOUCH_TASK, rules.touched)
-            write(waits.KEEP_CALL, rules.calls)
-            write(INSERT_INTERRUPT, rules.interrupts)
-            write(EXPIRE, [(turn,) for turn in rules.closed])
-        if rules.reopened:
-            write(REOPEN, rules.reopened)
-            write(WAIT_ON, [(state_hash, turn) for turn, state_hash in rules.reopened])
-            write(UNDISCARD, [row[:1] for row in rules.reopened])
+            waits.end(self._connection, rules)
 
 
 _RUNS = Lookup(
@@ -251,9 +228,11 @@ class _Asked(Struct):
     paying: list[TurnClaim] = field(default_factory=list)  # those that look at a quota
     placed: list[TurnClaim] = field(default_factory=list)  # those whose parent a peer names
     waited_for: dict[str, None] = field(default_factory=dict)  # agents of tasks
+    budgets: list[TurnClaim] | None = None  # those that spend of one
 
 
 def _asked(claims: Sequence[TurnClaim]) -> _Asked:
+    """What is to be looked up for claims."""
     asked = _Asked()
     for claim in claims:
         admitted = claim.admitted
@@ -266,11 +245,18 @@ def _asked(claims: Sequence[TurnClaim]) -> _Asked:
             asked.nonces += names_of(claim)
         if claim.quotas or admitted.reserve or claim.may_cost or claim.resolution is not None:
             asked.paying.append(claim)
-        if claim.wire_parent:
-            asked.placed.append(claim)
+        if claim.wire_parent or claim.budget is not None:
+            _look_further(asked, claim)
         if claim.task is not None:
             asked.waited_for[admitted.agent] = None
     return asked
+
+
+def _look_further(asked: _Asked, claim: TurnClaim) -> None:
+    if claim.wire_parent:
+        asked.placed.append(claim)
+    if claim.budget is not None:
+        asked.budgets = [*(asked.budgets or ()), claim]
 
 
 class ClaimBatch:
@@ -308,11 +294,19 @@ class ClaimBatch:
             rules.tats = dict(_RATES(self._connection, [*asked.buckets]))
         if asked.paying or rules.pending:
             self._read_quotas(asked.paying)
-        for agent in asked.waited_for:
-            rules.fronts[agent] = self._connection.execute(_FRONT, (agent,)).fetchone()[0]
+        if asked.budgets is not None or asked.waited_for:
+            self._read_more(asked)
         if asked.nonces:
             for sender, nonce, expires in _NONCES(self._connection, asked.nonces):
                 rules.nonces[(sender, nonce)] = expires
+
+    def _read_more(self, asked: _Asked) -> None:
+        """What few claims need."""
+        rules = self._rules
+        if asked.budgets is not None:
+            rules.budgets = budgets.read_claimed(self._connection, asked.budgets, rules.known)
+        for agent in asked.waited_for:
+            rules.fronts[agent] = self._connection.execute(_FRONT, (agent,)).fetchone()[0]
 
     def _read_quotas(self, claims: Sequence[TurnClaim]) -> None:
         quotas = {
@@ -379,9 +373,11 @@ class ClaimBatch:
             write(ADD_TO_QUOTA, [(name, 0, more) for name, more in rules.reserved.items()])
 
     def _write_tasks(self) -> None:
-        """What only quotas, tasks and turns that wait have."""
+        """What only quotas, budgets, tasks and turns that wait have."""
         write = self._connection.executemany
         rules = self._rules
+        if rules.budgets is not None:
+            budgets.write(self._connection, rules.budgets)
         if rules.taken:
             write(ADD_TO_QUOTA, [(name, more, 0) for name, more in rules.taken.items()])
         if rules.resolved or rules.waiting.tasks:

@@ -10,7 +10,18 @@ from carnet.ports.calls.turns import TurnClaim
 from carnet.stores.database import marks
 from carnet.stores.turn.answers import MOST_COUNTED, pending, queues
 from carnet.stores.turn.claim_rules import ClaimRules
-from carnet.stores.turn.interrupts import RESOLVE
+from carnet.stores.turn.finish_rules import FinishRules
+from carnet.stores.turn.interrupts import (
+    EXPIRE,
+    REFUND,
+    REFUNDS,
+    REOPEN,
+    RESOLVE,
+    UNDISCARD,
+    WAIT_ON,
+    refunded,
+)
+from carnet.stores.turn.interrupts import INSERT as INSERT_INTERRUPT
 from carnet.stores.turn.row import RESUME, SqlConnection, has_waited, place
 from carnet.stores.turn.sealed_calls import CALLBACK, TASK
 
@@ -24,6 +35,7 @@ QUEUED: Final = (
     " WHERE state = 'queued' AND agent = ? AND purse = ? LIMIT ?)"
 )
 _HOLD_MORE: Final = "UPDATE turn SET holds = ? WHERE n = ? AND state || '' = 'waiting'"
+_TOUCH_TASK: Final = "UPDATE task SET updated = ? WHERE turn = ?"
 _SET_RANK: Final = "UPDATE turn SET rank = ? WHERE n = ?"
 # A task that is sent or run again keeps its id, and who is told; what it was is replaced.
 _INSERT_TASK: Final = (
@@ -73,3 +85,20 @@ def write(connection: SqlConnection, rules: ClaimRules) -> None:
 def put_callbacks(connection: SqlConnection, rules: ClaimRules) -> None:
     """Write where the end of a task is told; one that runs again tells it where it would have."""
     connection.executemany(_PUT_CALLBACK, rules.waiting.callbacks)
+
+
+def end(connection: SqlConnection, rules: FinishRules) -> None:
+    """Write what turns leave behind that wait for an answer, or have waited."""
+    write = connection.executemany
+    if rules.refunds:  # before what is asked again is a new question
+        found = [connection.execute(REFUNDS, (*row, row[1])) for row in rules.refunds]
+        write(REFUND, refunded(row for rows in found for row in rows.fetchall()))
+    if rules.calls or rules.closed:
+        write(_TOUCH_TASK, rules.touched)
+        write(KEEP_CALL, rules.calls)
+        write(INSERT_INTERRUPT, rules.interrupts)
+        write(EXPIRE, [(turn,) for turn in rules.closed])
+    if rules.reopened:
+        write(REOPEN, rules.reopened)
+        write(WAIT_ON, [(state_hash, turn) for turn, state_hash in rules.reopened])
+        write(UNDISCARD, [row[:1] for row in rules.reopened])

@@ -19,12 +19,13 @@ from carnet.stores.secrets.secrets_file import Keys
 
 _log = logging.getLogger(__name__)
 
-_LOAD = "SELECT domain, url, may_forward, sealed, dialect, credit, most_cost FROM peer"
+_LOAD = "SELECT domain, url, may_forward, sealed, dialect, credit, most_cost, auth FROM peer"
 _PUT = (
-    "INSERT INTO peer (domain, url, may_forward, sealed, key_id, dialect, credit, most_cost)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (domain) DO UPDATE SET url = excluded.url,"
+    "INSERT INTO peer (domain, url, may_forward, sealed, key_id, dialect, credit, most_cost, auth)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (domain) DO UPDATE SET url = excluded.url,"
     " may_forward = excluded.may_forward, sealed = excluded.sealed, key_id = excluded.key_id,"
-    " dialect = excluded.dialect, credit = excluded.credit, most_cost = excluded.most_cost"
+    " dialect = excluded.dialect, credit = excluded.credit, most_cost = excluded.most_cost,"
+    " auth = excluded.auth"
 )
 _REMOVE = "DELETE FROM peer WHERE domain = ?"
 
@@ -36,18 +37,23 @@ class StoredPeers:
         self._database = database
         self._key_id = keys.key_id
         self._seal = Seal(keys.seal)
-        self._from_file = {peer.domain: peer for peer in from_file}
         self._stored: dict[str, Peer] = {}
-        self._known = self._from_file
+        self.take(from_file)
 
     def take(self, from_file: Iterable[Peer]) -> None:
         """Know these of the file from now on, in the place of those that it had."""
         self._from_file = {peer.domain: peer for peer in from_file}
         self._known = self._stored | self._from_file
+        listed = self._from_file.values()
+        self._by_certificate = {p.certificate: p for p in listed if p.certificate is not None}
 
     def find(self, domain: str) -> Peer | None:
         """A peer by domain; from memory, at most a second old."""
         return self._known.get(domain)
+
+    def certified(self, certificate: str, /) -> Peer | None:
+        """The one that a certificate is of; those of the file alone have one."""
+        return self._by_certificate.get(certificate)
 
     async def put(self, peer: Peer) -> None:
         """Add or replace one; its token is sealed before it is stored."""
@@ -63,7 +69,7 @@ class StoredPeers:
             _PUT,
             (
                 *(peer.domain, peer.url, int(peer.may_forward), sealed, self._key_id),
-                *(peer.dialect, peer.credit, peer.most_cost),
+                *(peer.dialect, peer.credit, peer.most_cost, peer.auth),
             ),
         )
         await self.refresh()
@@ -92,7 +98,7 @@ class StoredPeers:
         self._stored, self._known = stored, stored | self._from_file
 
     def _read(self, row: Row) -> Peer:
-        domain, url, may_forward, sealed, dialect, credit, most_cost = row
+        domain, url, may_forward, sealed, dialect, credit, most_cost, auth = row
         return Peer(
             domain=domain,
             url=url,
@@ -101,6 +107,7 @@ class StoredPeers:
             dialect=dialect,
             credit=credit,
             most_cost=most_cost,
+            auth=auth,
         )
 
     def _opened(self, domain: str, sealed: bytes | None) -> Secret | None:

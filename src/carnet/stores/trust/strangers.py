@@ -1,7 +1,8 @@
 """Those whom we have met without knowing them: the port `carnet.ports.trust.strangers`.
 
 Law 1. A key is remembered once, whoever of several processes comes first.
-Law 2. What is remembered changes by what it vouches for itself (a set that holds a key of before),
+Law 2. One caller has so many remembered and no more; that of others is not used up by it.
+Law 3. What is remembered changes by what it vouches for itself (a set that holds a key of before),
        or by a person's word, and by nothing else.
 """
 
@@ -14,8 +15,8 @@ from carnet.stores.database import Database, Row
 _LIST = "SELECT domain, key, first_seen, confirmed_by, offered FROM stranger"
 _FIND = _LIST + " WHERE domain = ?"
 _MEET = (
-    "INSERT INTO stranger (domain, key, first_seen)"
-    " SELECT ?, ?, ? WHERE (SELECT COUNT(*) FROM stranger) < ?"
+    "INSERT INTO stranger (domain, key, first_seen, met_by)"
+    " SELECT ?, ?, ?, ? WHERE (SELECT COUNT(*) FROM stranger WHERE met_by = ?) < ?"
     " ON CONFLICT (domain) DO NOTHING"
 )
 _FOLLOW = "UPDATE stranger SET key = ?, offered = NULL WHERE domain = ? AND key = ?"
@@ -39,9 +40,11 @@ class StoredStrangers:
         rows = await self._database.fetch(_FIND, (domain,))
         return _read(rows[0]) if rows else None
 
-    async def meet(self, domain: str, keys: frozenset[bytes], *, most: int) -> Stranger | None:
-        """Remember one at first use; who was faster has it. None where `most` are remembered."""
-        given = (domain, _written(keys), self._clock.wall_us(), most)
+    async def meet(
+        self, domain: str, keys: frozenset[bytes], *, by: str, most: int
+    ) -> Stranger | None:
+        """Remember one at first use; who was faster has it. None where `by` has met `most`."""
+        given = (domain, _written(keys), self._clock.wall_us(), by, by, most)
         await self._database.execute(_MEET, given)
         return await self.find(domain)
 

@@ -12,11 +12,12 @@ Law 5. Records are known by the name of a token: while some may be kept, nobody 
 import builtins
 import hmac
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 from msgspec.structs import replace
 
+from carnet.core.money.budget import read_ceilings, write_ceilings
 from carnet.core.people.identity import Secret, Token
 from carnet.core.people.permissions import both, rights_of
 from carnet.core.principal import ceiling_of
@@ -32,8 +33,8 @@ SHOWN: Final = 8  # characters of a token by which people recognise it
 _LOAD = (
     "SELECT t.n, t.name, t.hash, t.prefix, t.scopes, t.created, t.peer, t.forwardable,"
     " t.may_forward, t.rate_calls, t.rate_seconds, t.spending_limit, t.expires, t.revoked,"
-    " t.last_used, t.agent, t.client, t.workspace, t.allowed, t.denied, t.chain_depth, t.person,"
-    " t.payer, t.taken_back, p.name, p.roles, p.permissions, p.ended"
+    " t.last_used, t.agent, t.client, t.workspace, t.allowed, t.denied, t.chain_depth, t.budgets,"
+    " t.person, t.payer, t.taken_back, p.name, p.roles, p.permissions, p.ended"
     " FROM token t LEFT JOIN person p ON p.n = t.person ORDER BY t.n DESC"
 )
 _CLEAR = (  # an expired token gives its name free
@@ -42,8 +43,8 @@ _CLEAR = (  # an expired token gives its name free
 _CREATE = (
     "INSERT INTO token (name, hash, key_id, prefix, scopes, created, peer, forwardable,"
     " may_forward, rate_calls, rate_seconds, spending_limit, expires, person, service, payer,"
-    " agent, client, workspace, allowed, denied, chain_depth)"
-    f" SELECT {marks(22)} WHERE {{}} ON CONFLICT DO NOTHING"
+    " agent, client, workspace, allowed, denied, chain_depth, budgets)"
+    f" SELECT {marks(23)} WHERE {{}} ON CONFLICT DO NOTHING"
 )
 _LIVE_PERSON = "EXISTS (SELECT 1 FROM person WHERE n = ? AND ended IS NULL)"
 _HAD_BY_OTHERS = (
@@ -71,7 +72,7 @@ def _listed(permissions: frozenset[str] | None) -> str | None:
 
 def _read(row: Row) -> Token:
     scopes, revoked = frozenset(row[4].split()), row[13]
-    person, payer, taken_back, holder, roles, permissions, ended = row[21:]
+    person, payer, taken_back, holder, roles, permissions, ended = row[22:]
     allowed, denied = [None if each is None else frozenset(each.split()) for each in row[18:20]]
     if holder is not None:
         scopes = both(scopes, rights_of(roles.split(), permissions.split()))
@@ -103,6 +104,7 @@ def _read(row: Row) -> Token:
         client=row[16],
         workspace=row[17],
         chain_depth=row[20],
+        budgets=read_ceilings((row[21] or "").split()),
         ceiling=ceiling_of(allowed, denied, is_autonomous=row[15] is not None and person is None),
     )
 
@@ -116,7 +118,8 @@ class StoredTokens:
         self._ids = ids
         self._by_hash: dict[bytes, Token] = {}
         self._by_number: dict[int, Token] = {}
-        self._lent: dict[bytes, tuple[int, int | None]] = {}  # by hash: a token, to which session
+        # By hash: a token, and to which session; or one that is kept nowhere.
+        self._lent: dict[bytes, tuple[int, int | None] | Token] = {}
         self._used: dict[int, int] = {}  # token number: when it was last used, not yet written
 
     def find(self, credential: Secret) -> Token | None:
@@ -126,7 +129,10 @@ class StoredTokens:
         return self._find_lent(hashed) if found is None and hashed in self._lent else found
 
     def _find_lent(self, hashed: bytes) -> Token | None:
-        n, session = self._lent[hashed]
+        lent = self._lent[hashed]
+        if isinstance(lent, Token):
+            return lent
+        n, session = lent
         found = self.numbered(n)
         return None if found is None else replace(found, forwardable=False, session=session)
 
@@ -137,9 +143,18 @@ class StoredTokens:
     @contextmanager
     def lent(self, n: int, session: int | None = None) -> Iterator[Secret]:
         """A credential that stands for a token, in this process and for a while."""
+        with self._lending((n, session)) as secret:
+            yield secret
+
+    def lent_to(self, token: Token, /) -> AbstractContextManager[Secret]:
+        """A credential that is that token, in this process and for a while."""
+        return self._lending(token)
+
+    @contextmanager
+    def _lending(self, what: tuple[int, int | None] | Token) -> Iterator[Secret]:
         secret = Secret(PREFIX + self._ids.token())
         hashed = self._hash(secret)
-        self._lent[hashed] = (n, session)
+        self._lent[hashed] = what
         try:
             yield secret
         finally:
@@ -155,7 +170,8 @@ class StoredTokens:
 
     def used(self, token: Token, now: int) -> None:
         """Note that a token was used; written later, in bulk."""
-        self._used[token.n] = now
+        if not token.is_certificate:
+            self._used[token.n] = now
 
     async def _refuse_of_others(self, new: NewToken) -> None:
         """Say so where a name is free, and was somebody else's."""
@@ -179,6 +195,7 @@ class StoredTokens:
             *(new.spending_limit, new.expires, new.person, _service(new), new.payer),
             *(new.agent, new.client, new.workspace, _listed(new.allow), _listed(new.deny)),
             new.chain_depth,
+            write_ceilings(new.budgets) or None,
         )
         where, args = ["TRUE"], list[Value]()
         if new.person is not None:  # who ends meanwhile is given none

@@ -13,6 +13,8 @@ from msgspec import Struct
 from carnet.ports.world.clock import Clock
 from carnet.ports.world.records import READER
 from carnet.stores.database import Database
+from carnet.stores.ledger.budgets import StoredBudgets
+from carnet.stores.ledger.vouchers import StoredVouchers
 from carnet.stores.trust.callers import StoredCallers
 from carnet.stores.trust.delegations import StoredDelegations
 from carnet.stores.trust.own_keys import StoredKeys
@@ -34,7 +36,9 @@ class StoredTrust(Struct, frozen=True, kw_only=True, eq=False):
     keys: StoredKeys
     pinned: StoredPinnedKeys
     delegations: StoredDelegations
+    vouchers: StoredVouchers  # that we have issued
     callers: StoredCallers  # hosts whose caller contexts can be verified
+    budgets: StoredBudgets
     sessions: StoredSessions  # which are looked up one by one, and not read here
 
     async def refresh(self) -> None:
@@ -47,7 +51,9 @@ class StoredTrust(Struct, frozen=True, kw_only=True, eq=False):
         await self.pinned.refresh()
         await self.people.refresh()
         await self.delegations.refresh()
+        await self.vouchers.refresh()
         await self.callers.refresh()
+        await self.budgets.refresh()
         await self.tokens.refresh()
 
 

@@ -35,7 +35,8 @@ _QUOTA, _HOLDS, _AGENT = place("purse"), place("holds"), place("agent")
 # may shrink: a call to somebody else can be told to cost less.
 _PENDING: Final = """
 SELECT i.turn, i.id, i.state_hash, i.status, i.expires,
-    CASE WHEN i.account IS NULL OR i.kind <> 'payment' THEN 0 ELSE COALESCE(i.amount, 0) END,
+    CASE WHEN i.account IS NULL OR i.kind NOT IN ('payment', 'approval') THEN 0
+        ELSE COALESCE(i.amount, 0) END,
     i.outcome, i.created,
     (SELECT p.ended FROM person p WHERE p.n = {owner}),
     COALESCE(i.amount, 0),

@@ -4,8 +4,8 @@ A driver reads what the claims need into `ClaimRules`, asks for a verdict on eac
 rows that came of it. What was read must stay true until the commit: the driver holds the locks.
 
 Law 1. The order is: nonce, known turn, delegation good for one call, place in the chain, run bound,
-       rates, quotas, reservation. A refusal leaves no trace. A nonce is used up by every verdict
-       that is no refusal, a delegation by a call that runs: its repeat is the same call.
+       rates, quotas, reservation, budgets. A refusal leaves no trace. A nonce is used up by every
+       verdict that is no refusal, a delegation by a call that runs: its repeat is the same call.
 Law 2. First come, first served: a batch is decided in the order it was queued.
 Law 3. A batch holds no key and no nonce twice; the writer sees to that.
 Law 4. A task waits: its turn has no worker until somebody takes it. One that waits, or whose worker
@@ -22,8 +22,11 @@ from msgspec.structs import replace
 from carnet.core.chain.turn import Turn, on_repeat
 from carnet.core.messages.outbound_call import lost_attempt
 from carnet.ports.calls.turns import Claimed, Denied, Known, Nonce, Rate, TurnClaim, Verdict
+from carnet.ports.money.budgets import Taken
 from carnet.stores.database import Row
 from carnet.stores.turn.answers import QUEUED, AnswerRules
+from carnet.stores.turn.budget_rules import SpendingRules
+from carnet.stores.turn.budgets import BudgetBook
 from carnet.stores.turn.interrupts import places
 from carnet.stores.turn.moves import begins
 from carnet.stores.turn.outbound_calls import outbound_row
@@ -46,6 +49,7 @@ _RUNNING = begins("running")
 _DIGEST, _RETRYABLE = place("digest"), place("retryable")
 _WIPED: Final = place("wiped")
 _RESERVE, _QUOTA, _HOLDS = place("reserve"), place("purse"), place("holds")
+_BUDGET, _STATE = place("budget"), place("state")
 
 
 class Run(Struct):
@@ -94,7 +98,7 @@ def names_of(claim: TurnClaim) -> list[str]:
     return [name for use in nonces_of(claim) for name in (use.sender, use.nonce)]
 
 
-class ClaimRules(AnswerRules):
+class ClaimRules(AnswerRules, SpendingRules):
     """One batch: what was read for it, and the rows to write."""
 
     def __init__(self, worker: str) -> None:
@@ -113,6 +117,7 @@ class ClaimRules(AnswerRules):
         self.fronts: dict[str, int] = {}  # the rank of the first task that waits for each agent
         self.queued: dict[Row, int] = {}  # and how many wait there of an answered turn's payer
         self.depths: dict[Row, set[int]] | None = None  # that calls below (run, turn) may have
+        self.budgets: BudgetBook | None = None  # where a claim names one
         self.pending: list[Row] = []  # of turns that are given an answer, as `answers` has them
         # What the driver writes.
         self.turns_begun = self.runs_begun = 0  # so many of the numbers are used
@@ -121,15 +126,14 @@ class ClaimRules(AnswerRules):
         self.holding: list[Row] = []  # of turns that wait on and hold more: holds, turn
         self.driven: list[Row] = []  # of those, what is run as a task, as TASK has it
         self.counted: dict[str, int] = {}  # the buckets that changed, and their marks
-        self.reserved: dict[str, int] = {}  # what this batch adds to each quota
-        self.taken: dict[str, int] = {}  # and what it uses of quotas
-        self.turns: list[Row] = []
-        self.again: list[Row] = []
-        self.journal: list[Row] = []
+        # What this batch adds to each quota, and what it uses of quotas.
+        self.reserved, self.taken = dict[str, int](), dict[str, int]()
+        self.turns, self.again, self.journal = list[Row](), list[Row](), list[Row]()
         self.used: list[Nonce] = []
         self.lost: list[Row] = []  # attempts that nobody ended, as OUTBOUND has them
         self.waiting = WaitingRows([], [], [], [], [])  # of the turns that are to run later
         self._shrunk: dict[bytes, int] = {}  # what was reserved for a claim, less than it asked
+        self._taken: dict[bytes, tuple[Taken, str]] = {}  # of budgets, and how a row says it
 
     def read_quotas(self, rows: Sequence[Row]) -> None:
         """Take what the driver has read of quotas: name, spent and reserved, unpaid."""
@@ -168,7 +172,8 @@ class ClaimRules(AnswerRules):
         if run.calls >= claim.most_run_calls:
             return Denied("run_calls")
         denied = None
-        if claim.rates or claim.quotas or claim.may_cost or claim.admitted.reserve or claim.once:
+        is_bounded = claim.rates or claim.quotas or claim.once or claim.budget
+        if is_bounded or claim.may_cost or claim.admitted.reserve:
             denied = self._admit(claim, released=0)
         return denied or self._begin(claim, run)
 
@@ -196,11 +201,15 @@ class ClaimRules(AnswerRules):
             self.runs[key] = Run(key, n, 0, 0, claim.now)
         return self.runs[key]
 
-    def _admit(self, claim: TurnClaim, *, released: int) -> Denied | None:
+    def _admit(
+        self, claim: TurnClaim, *, released: int, before: Row | None = None
+    ) -> Denied | None:
         tats, denied = self._arrivals(claim) if claim.rates else ({}, None)
         denied = denied or (self._used_up(claim) if claim.quotas else None)
         if denied is None and (claim.may_cost or claim.admitted.reserve):
             denied = self._pay(claim, released)
+        if denied is None and claim.budget is not None:
+            denied = self._spend(claim, claim.budget, before)
         if denied is not None:
             return denied
         if tats:
@@ -218,8 +227,9 @@ class ClaimRules(AnswerRules):
         """Reserve what it may cost; refuse a payer that has not paid what it owes (R57)."""
         admitted = claim.admitted
         name, limit = admitted.payer.quota, admitted.payer.limit
-        if claim.may_cost and name in self.unpaid:
-            return Denied("unpaid", amount=self.unpaid[name])
+        owing = name if name in self.unpaid else admitted.payer.excess
+        if claim.may_cost and owing in self.unpaid:
+            return Denied("unpaid", amount=self.unpaid[owing])
         reserve = admitted.reserve
         left = reserve if limit is None else limit - self.held.get(name, 0) + released
         if reserve > left:
@@ -270,6 +280,9 @@ class ClaimRules(AnswerRules):
         reserved = None
         if self._shrunk:
             claim, reserved = self._as_reserved(claim)
+        taken = None
+        if self._taken:
+            claim, taken = self._with_held(claim)
         run.calls += 1
         n = self.turn_numbers[self.turns_begun]
         self.turns_begun += 1
@@ -284,7 +297,7 @@ class ClaimRules(AnswerRules):
             self.waiting.add(n, claim, claim.task, self._rank(claim))
         elif claim.listed is not None:
             self.waiting.list(n, claim, claim.listed)
-        return Claimed(turn, reserved)
+        return Claimed(turn, reserved) if taken is None else Claimed(turn, reserved, 0, taken)
 
     def _rank(self, claim: TurnClaim) -> int:
         """Where a task waits: as far behind the first as its sender has tasks there already.
@@ -332,7 +345,8 @@ class ClaimRules(AnswerRules):
         if agreed:
             whole = replace(claim.admitted, reserve=claim.admitted.reserve + agreed)
             claim = replace(claim, admitted=whole)
-        denied = self._admit(claim, released=reserve if quota == claim.admitted.payer.quota else 0)
+        released = reserve if quota == claim.admitted.payer.quota else 0
+        denied = self._admit(claim, released=released, before=row)
         if denied is not None:
             return denied
         if reserve:  # held by an attempt that nobody ended
@@ -342,6 +356,7 @@ class ClaimRules(AnswerRules):
 
     def _begin_again(self, claim: TurnClaim, turn: Turn, agreed: int) -> Claimed:
         claim, reserved = self._as_reserved(claim)
+        claim, taken = self._with_held(claim)
         fence, attempt = turn.fence + 1, turn.attempt + 1
         state, worker = (_RUNNING, self._worker) if claim.task is None else (QUEUED, None)
         self.again.append(again_row(claim, turn, state, worker, fence, attempt))
@@ -353,7 +368,7 @@ class ClaimRules(AnswerRules):
             self.waiting.list(turn.n, claim, claim.listed)
         self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, b'{"attempt":%d}' % turn.attempt))
         turn = again_turn(claim, turn, state, worker, fence, attempt)
-        return Claimed(turn, claim.admitted.reserve if agreed else reserved, agreed)
+        return Claimed(turn, claim.admitted.reserve if agreed else reserved, agreed, taken)
 
 
 def _is_moved(turn: Turn, claim: TurnClaim) -> bool:

@@ -29,23 +29,18 @@ from hashlib import blake2b
 from typing import Final
 
 import msgspec
-from msgspec.structs import replace
 
 from carnet.core.chain.turn import TRANSITIONS, Turn, TurnState
 from carnet.errors import TooManyWaiting
-from carnet.ports.calls.turns import Debit, Fenced, TurnFinish, whole_cost, within
+from carnet.ports.calls.turns import UNPAID, Debit, Fenced, TurnFinish, whole_cost, within
 from carnet.ports.world.outbox import Delivery
 from carnet.stores.database import Flush, Row
+from carnet.stores.turn.budgets import BudgetBook
 from carnet.stores.turn.callbacks import CallbacksChanged, NotifyingFinish
-from carnet.stores.turn.interrupts import (
-    UnansweredFinish,
-    WaitingFinish,
-    places,
-    read_holds,
-    write_holds,
-)
+from carnet.stores.turn.interrupts import UnansweredFinish, WaitingFinish, places
 from carnet.stores.turn.outbound_calls import outbound_row
-from carnet.stores.turn.row import DISCARD, ENDED_ROW, EVENTS, ended, sealed_row
+from carnet.stores.turn.row import ENDED_ROW, EVENTS, ended, sealed_row
+from carnet.stores.turn.wait_rules import WaitingRules
 
 # A running turn ends as it likes; one that waits for an answer only as failed.
 _ENDS: Final[dict[TurnState, frozenset[TurnState]]] = {
@@ -80,7 +75,7 @@ def _fenced(turn: Turn) -> Fenced:
     return Fenced(f"turn {turn.n} is not running under fence {turn.fence}")
 
 
-class FinishRules:
+class FinishRules(WaitingRules):
     """One batch: what was read for it, and the rows to write."""
 
     def __init__(self) -> None:
@@ -89,6 +84,8 @@ class FinishRules:
         self.run_costs: dict[int, int] = {}
         # And reserved, of the quotas of ends that exceed, and that turns wait by.
         self.spent: dict[str, int] = {}
+        self.budgets: BudgetBook | None = None  # where a turn holds something of one
+        self.holds_budgets = False
         self.callbacks: list[Row] = []  # of tasks that end, as CALLBACK_COLUMNS has them
         # What the driver writes.
         self.run_costs_changed: dict[int, int] = {}
@@ -114,6 +111,8 @@ class FinishRules:
         for row in rows:
             self.held[row[0]] = row
             self.run_costs[row[4]] = row[-1]
+            if row[8] is not None:
+                self.holds_budgets = True
 
     def end(self, finish: TurnFinish) -> Ended:
         """End a turn, or say that it is not the caller's, is not told to all or may not wait."""
@@ -153,16 +152,16 @@ class FinishRules:
 
     def _end(self, finish: TurnFinish, held: Row) -> Turn:
         turn = finish.turn
-        _, _, reserve, quota, run, state, holds, before, _ = held
-        debits = finish.debits
-        if finish.exceeds:
-            debits = self._within_limit(finish, reserve)
+        _, _, reserve, quota, run, state, holds, before, budget, _ = held
+        debits = self._within_limit(finish, reserve, budget) if finish.exceeds else finish.debits
         debited = self._post(finish, debits, run) if debits else 0
         kept = max(reserve - debited - finish.released, 0) if finish.state == "waiting" else 0
         if reserve:
             self._move(quota, 0, kept - reserve)
         if debited:
             self._move(finish.payer.quota, debited, 0)
+        if budget is not None:
+            budget = self._end_budget(budget, finish, debited)
         if holds or state == "waiting":
             self._let_go(turn.n, holds, is_waiting=state == "waiting")
         data = finish.events
@@ -180,61 +179,11 @@ class FinishRules:
         if has_waited or finish.uses or finish.deliveries or is_kept or finish.outbound:
             self._tell(finish, cost, has_waited=has_waited)
         if finish.state == "waiting":
-            return self._wait(finish, cost, self.run_costs[run], [quota, kept, 0, 0])
-        row, record = ended(finish, finish.state, finish.now, cost, self.run_costs[run], None, None)
+            return self._wait(finish, cost, self.run_costs[run], [quota, kept, 0, 0], budget)
+        costs = (cost, self.run_costs[run])
+        row, record = ended(finish, finish.state, finish.now, *costs, None, None, budget)
         self.turns.append(row)
         return record
-
-    def _wait(self, finish: TurnFinish, cost: int, run_cost: int, kept: list[object]) -> Turn:
-        """Let a turn wait for an answer: it goes on to hold what it held."""
-        if not isinstance(finish, WaitingFinish):
-            raise TypeError("what a turn waits for is sealed before it is stored")
-        held = [kept] if kept[1] else []
-        held += [[use.quota, 0, use.amount, 0] for use in finish.holding]
-        if finish.place is not None:
-            self._move(finish.place, 1, 0)
-        self.interrupts += finish.rows
-        if finish.turn.fence != finish.turn.attempt:  # it has asked before
-            self.refunds += [(finish.turn.n, row[0]) for row in finish.rows]
-        self.calls.append((finish.turn.n, finish.call_bytes, finish.key_id))
-        holds = write_holds(held) if held else None
-        row, record = ended(finish, finish.state, None, cost, run_cost, finish.waits_until, holds)
-        self.turns.append(row)
-        return record
-
-    def _wait_on(self, finish: UnansweredFinish, held: Row) -> Turn:
-        """Let a turn wait as it did: it holds what its row says, and not what was agreed to."""
-        _, _, reserve, quota, _, _, holds, *_ = held
-        kept = sum(hold[1] for hold in read_holds(holds) if hold[0] == quota)
-        self._move(quota, 0, kept - reserve)
-        self.reopened.append((finish.turn.n, finish.state_hash))
-        return replace(finish.turn, state="waiting")
-
-    def _let_go(self, turn: int, holds: str | None, *, is_waiting: bool) -> None:
-        """Give back what a turn held while it waited for an answer that did not come.
-
-        Of one that was answered it is its place; if it waits anew, it takes that again.
-        """
-        if not is_waiting:
-            for place, count in places(holds):
-                self._move(place, -count, 0)
-            return
-        for quota, money, calls, tokens in read_holds(holds):
-            self._move(quota, -calls - tokens, -money)
-        self.closed.append(turn)
-
-    def _wait_again(self, finish: TurnFinish) -> Turn:
-        turn = finish.turn
-        waiting = replace(
-            turn, state="queued", fence=turn.fence + 1, attempt=turn.attempt + 1, worker=None
-        )
-        lost = int(finish.code is not None)
-        self.requeued.append((waiting.fence, waiting.attempt, lost, turn.n))
-        for call in finish.outbound:
-            self.outbound.append(outbound_row(turn, call))
-        note = b'{"attempt":%d}' % turn.attempt
-        self.journal.append(sealed_row(turn.n, DISCARD, 0, 0, note))
-        return waiting
 
     def _tell(self, finish: TurnFinish, cost: int, *, has_waited: bool) -> None:
         """What few ends have: quotas, deliveries, calls out, what was kept to run it."""
@@ -257,16 +206,21 @@ class FinishRules:
         for delivery in finish.deliveries:
             self.deliveries.append((delivery, finish.now))
 
-    def _within_limit(self, finish: TurnFinish, reserve: int) -> Sequence[Debit]:
+    def _within_limit(
+        self, finish: TurnFinish, reserve: int, budget: str | None
+    ) -> Sequence[Debit]:
         """What is debited where a call has cost more than was reserved for it (R57).
 
-        That is what the payer's limit has left beside what others have reserved.
+        That is what the payer's limit, and its budgets, have left beside what others hold.
         """
-        payer = finish.payer
-        if payer.limit is None:
-            return finish.debits
-        left = payer.limit - (self.spent.get(payer.quota, 0) - reserve)
-        return within(finish.debits, max(left, reserve), payer.quota)
+        payer, debits = finish.payer, finish.debits
+        if payer.limit is not None:
+            left = payer.limit - (self.spent.get(payer.quota, 0) - reserve)
+            debits = within(debits, max(left, reserve), payer.owing)
+        if budget is None or self.budgets is None:
+            return debits
+        room = self.budgets.room(budget)
+        return debits if room is None else within(debits, room, payer.owing)
 
     def _post(self, finish: TurnFinish, debits: Sequence[Debit], run: int) -> int:
         turn, account = finish.turn, finish.payer.account
@@ -275,7 +229,7 @@ class FinishRules:
             if debit.kind == "owed":
                 debited += debit.amount
             elif debit.kind == "unpaid":
-                quota = finish.payer.quota
+                quota = debit.credit.removeprefix(UNPAID)
                 self.unpaid[quota] = self.unpaid.get(quota, 0) + debit.amount
             self.ledger.append(
                 (

@@ -57,7 +57,7 @@ class Column(NamedTuple):
     begins: str = ""  # may name: claim, admitted, carnet, n, run, state, worker
     again: str = ""  # may name: claim, turn, state, worker, fence, attempt
     resumes: str = ""  # may name: turn, state, worker, fence, reserve
-    ends: str = ""  # may name: finish, state, ended, cost, run_cost, waits_until, holds
+    ends: str = ""  # may name: finish, state, ended, cost, run_cost, waits_until, holds, budget
     field: str = ""  # of Turn, where it is called otherwise
 
     @property
@@ -132,6 +132,7 @@ COLUMNS: Final = (
     Column("wiped", INT),
     Column("rank", INT),
     Column("disputed", INT, ends="finish.disputed or finish.turn.disputed"),
+    Column("budget", TEXT, begins="claim.held", again="claim.held", ends="budget"),
 )
 
 BEGUN: Final = tuple(column for column in COLUMNS if column.begins)
@@ -249,10 +250,11 @@ resumed_turn: Final[Callable[[Turn, TurnState, str | None, int, int], Turn]] = _
 # The values of ENDED and the number of the turn, and the record that comes of it.
 ended: Final[
     Callable[
-        [TurnFinish, TurnState, int | None, int, int, int | None, str | None], tuple[Row, Turn]
+        [TurnFinish, TurnState, int | None, int, int, int | None, str | None, str | None],
+        tuple[Row, Turn],
     ]
 ] = _compiled(
-    "finish, state, ended, cost, run_cost, waits_until, holds",
+    "finish, state, ended, cost, run_cost, waits_until, holds, budget",
     f"({_row(ENDED, 'ends', 'finish.turn.n')}, replace(finish.turn, {_fields(ENDED, 'ends')}))",
 )
 

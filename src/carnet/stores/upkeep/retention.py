@@ -34,6 +34,7 @@ from carnet.ports.calls.turns import TASKS, TOKENS
 from carnet.ports.world.clock import Clock
 from carnet.stores.calls.tasks import StoredTasks
 from carnet.stores.database import Database, Row, Statement, Value, marks
+from carnet.stores.ledger.budgets import StoredBudgets
 from carnet.stores.outbox import StoredOutbox
 from carnet.stores.tables import WITH_EVENTS, WITH_TURN
 from carnet.stores.turn.interrupts import WAIT_HOURS
@@ -212,6 +213,9 @@ _OLD_DAYS = f"SELECT name FROM purse WHERE {_OF_OLD_DAYS} ORDER BY name LIMIT ?"
 _NAMES = "SELECT name FROM purse WHERE name > ? AND {} ORDER BY name LIMIT ?"
 
 
+BUDGET_DAYS: Final = 30  # that the budget of a call is kept, after it began
+
+
 class RetentionHours(NamedTuple):
     """How many hours tasks and waiting turns are kept."""
 
@@ -228,6 +232,7 @@ class CleanupCounts(Struct, frozen=True, kw_only=True):
     tasks: int = 0
     deliveries: int = 0
     quotas: int = 0
+    budgets: int = 0  # of calls
 
 
 class Cleanup:
@@ -263,6 +268,7 @@ class Cleanup:
             tasks=await self._tasks.forget(now - self._task_hours * HOUR),
             deliveries=await self._outbox.forget(now - DELIVERY_DAYS * DAY),
             quotas=await self._forget_days(now) + await self._forget_empty(),
+            budgets=await StoredBudgets(self._database).forget(now - BUDGET_DAYS * DAY),
         )
 
     async def _forget_days(self, now: int) -> int:

@@ -1,8 +1,9 @@
 """What is stopped when a token, a person, a peer, a sender's keys or a delegation has ended (R54).
 
 Law 1. A call goes on only while all that let it in holds: the token that was shown, the person
-       whose it is, the token that pays where one was forwarded, the peer that signed, a live key of
-       a pinned sender, and the delegation. What is called for it inherits that.
+       whose it is, the token that pays where one was forwarded, the peer that signed or is known by
+       its certificate, a live key of a pinned sender, and the delegation. What is called for it
+       inherits that.
 Law 2. What runs is judged by the gateway that runs it, what waits by every gateway on the store. A
        gateway sees within a second what was revoked.
 Law 3. What waits is found by its row: token, person, delegation, actor and quota. It ends as a
@@ -32,8 +33,10 @@ from carnet.stores.upkeep.expiry import Expiry
 MORE_LOOKS: Final = 3
 
 OWN: Final = "token:"  # how the names of actors and quotas begin
+VOUCHER: Final = "voucher:"
 PEER: Final = "peer:"
 SENDER: Final = "sender:"
+CERTIFICATE: Final = "certificate"  # how a peer is known whose proxy tells one
 
 _WHOSE: Final = (
     "SELECT DISTINCT token, person, delegation, actor, purse FROM turn WHERE state = '{}'"
@@ -107,7 +110,13 @@ class Revocations:
             or (payer.by_forwarding and payer.own_issue and self._is_unpaid(payer.quota))
             or (delegation is not None and self._is_past(delegation, now))
             or (standing is not None and self._is_unknown(standing))
+            or ((caller.origin or caller.actor).how == CERTIFICATE and self._is_uncertified(caller))
         )
+
+    def _is_uncertified(self, caller: Caller) -> bool:
+        """Whether a peer that was known by its certificate is no longer."""
+        peer = self._trust.peers.find((caller.origin or caller.actor).domain or "")
+        return peer is None or peer.certificate is None
 
     def _is_past(self, delegation: Delegation, now: int) -> bool:
         """Whether a delegation has expired, or a link of it was ended (R59)."""
@@ -119,8 +128,16 @@ class Revocations:
         if not self._is_read or self._clock.wall_us() >= self._next_end:
             self.read()
         return (caller.token is not None and caller.token not in self._numbers) or (
-            caller.session is not None and self._trust.sessions.is_over(caller.session)
+            (caller.session is not None and self._trust.sessions.is_over(caller.session))
+            or (caller.actor.how == CERTIFICATE and self._is_uncertified(caller))
         )
+
+    def has_other_rights(self, caller: Caller, /) -> bool:
+        """Whether the token that a reader has shown gives other rights than when it was shown."""
+        if caller.token is None:
+            return False
+        token = self._trust.tokens.numbered(int(caller.token))
+        return token is None or (token.scopes, token.ceiling) != (caller.scopes, caller.ceiling)
 
     def _is_unknown(self, standing: Standing) -> bool:
         """Whether a signed caller is not what it was when it was admitted."""
@@ -162,7 +179,7 @@ class Revocations:
             or (ids is not None and self._trust.delegations.has_ended(ids.split()))
         ):
             return True
-        if quota.startswith(OWN) and self._is_unpaid(quota):
+        if self._is_unpaid(quota):
             return True
         if actor.startswith(SENDER):
             return self._is_keyless(actor.removeprefix(SENDER))
@@ -173,6 +190,8 @@ class Revocations:
         return False
 
     def _is_unpaid(self, quota: str) -> bool:
+        if quota.startswith(VOUCHER):  # one of ours, which has a quota of its own
+            return self._trust.vouchers.is_ended(quota.rpartition("#")[2])
         return quota.startswith(OWN) and quota.removeprefix(OWN) not in self._accounts
 
     def _is_keyless(self, sender: str) -> bool:

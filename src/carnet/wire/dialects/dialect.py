@@ -65,8 +65,8 @@ class Arrival:
 
     __slots__ = (
         *("_head", "_request", "_stamped", "agent", "body", "by_host", "correlation", "headers"),
-        *("in_stream", "is_proxied", "must_prove", "names", "recipient", "request_id", "run"),
-        *("stamps", "way"),
+        *("in_stream", "is_proxied", "must_prove", "names", "path", "recipient", "request_id"),
+        *("run", "stamps", "way"),
     )
 
     def __init__(
@@ -102,7 +102,7 @@ class Arrival:
         self.names = names or {}
         self.by_host = by_host
         self.must_prove = must_prove
-        self.body, self.is_proxied = b"", False  # whether it came through a trusted proxy
+        self.body, self.path, self.is_proxied = b"", b"", False
         self.run: str | None = None  # which a refusal tells
         self.request_id: str | int | None = None  # by which its dialect tells answers apart
         self.in_stream = False  # a refusal is told in a stream, as the answer would be

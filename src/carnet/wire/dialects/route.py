@@ -30,3 +30,4 @@ class Route(Struct, frozen=True, kw_only=True, eq=False):
     failure: str = "Error"  # the schema of a refusal
     also: tuple[tuple[int, str], ...] = ()  # statuses whose schema is another one, and that
     media: str | None = None  # of an answer that is neither JSON nor a stream of events
+    is_page: bool = False  # for people: no part of the API, and not described as one

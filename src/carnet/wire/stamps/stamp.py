@@ -47,6 +47,7 @@ from carnet.wire.grammar.headers import Headers, refuse_lookalikes
 
 CLIENT_CERT: Final = "client-cert"  # RFC 9440: the certificate itself, in base64 between colons
 MAX_CERTIFICATE_BYTES: Final = 16_384
+_HASHED: Final = re.compile(r"[0-9A-Fa-f]{64}|(?:[0-9A-Fa-f]{2}:){31}[0-9A-Fa-f]{2}", re.ASCII)
 
 Metadata = tuple[object, ...]  # objects as JSON gave them: of the message, of the request
 
@@ -200,21 +201,30 @@ class Stamps:
 
         For what came through a trusted proxy alone: anybody can write the header.
         """
-        shown = self._certificate_in(headers)
+        shown = self.certificate_of(headers)
         if stamped.context is None or shown is None:
             return stamped
         return replace(stamped, context=replace(stamped.context, certificate=shown))
 
-    def _certificate_in(self, headers: Headers) -> str | None:
+    def certificate_of(self, headers: Headers) -> str | None:
+        """The certificate that a proxy tells, in the form that is written down.
+
+        For what came through a trusted proxy alone, as above.
+        """
         if self.certificate is None:
             return None
         shown = headers.visible(self.certificate, max_bytes=MAX_CERTIFICATE_BYTES)
-        if shown is None or self.certificate != CLIENT_CERT:
-            return shown
+        if shown is None:
+            return None
+        if self.certificate != CLIENT_CERT:
+            hashed = _HASHED.fullmatch(shown)  # or it is the subject
+            return shown if hashed is None else f"sha256:{hashed[0].replace(':', '').lower()}"
         try:
             der = b64decode(shown.removeprefix(":").removesuffix(":"), validate=True)
         except ValueError:
             raise MalformedCallerContext(self.certificate, "holds no certificate") from None
+        if not der:  # what proxies write of who shows none
+            return None
         return f"sha256:{sha256(der).hexdigest()}"
 
     def read_metadata(self, *metadata: object) -> Stamped:

@@ -129,11 +129,24 @@ def write(
     return fields, {} if forwarded is None else {FORWARDED_AUTHORIZATION: forwarded}
 
 
+# What bounds the chains whose depth another stamp tells in a dialect, which has its own limit: over
+# A2A mentions; over agents-api the caller context, of its own chains and of those of a budget (R2).
+_ELSEWHERE: Final = {
+    "a2a": frozenset({"mentionable"}),
+    "agents_api": frozenset({"caller_context", "chain_depth"}),
+}
+
+
 def _write(carnet: Carnet, leaving: Leaving, /) -> Written:
-    # Over A2A the depth of a chain of mentions is told by its own stamp, which has its own limit.
-    is_mentioned = leaving.dialect == "a2a" and carnet.bound_by == "mentionable"
-    headers, secrets = write(carnet, forwarded=leaving.forwarded, counts=not is_mentioned)
+    counts = leaving.dialect not in _ELSEWHERE or _counts(carnet.bound_by, leaving)
+    headers, secrets = write(carnet, forwarded=leaving.forwarded, counts=counts)
     return Written(headers=headers, secrets=secrets)
+
+
+def _counts(bound_by: str | None, leaving: Leaving) -> bool:
+    """Whether this stamp tells the depth, in a dialect in which another may."""
+    is_written = leaving.dialect == "a2a" or bool(leaving.agent and leaving.host)
+    return not is_written or bound_by not in _ELSEWHERE[leaving.dialect]
 
 
 STAMP: Final = Stamp(

@@ -136,6 +136,7 @@ def mark(document: Document, *, last_depth: int) -> Mark:
         depth=document.depth,
         last_depth=min(document.last_depth, last_depth),
         is_usual=document.last_depth > last_depth,
+        own_depth=document.last_depth if document.last_depth > last_depth else None,
         run=document.run,
         turn=document.turn,
         parent_turn=document.parent_turn,

@@ -7,10 +7,12 @@ Law 3. The digest is over the answer and not over its bytes on the wire, so that
        whole answer and for a stream: SHA-256 of the JCS form (RFC 8785) of an object of the
        dialect, `{"text": ...}` with `tool_calls` where there are any, or the result of a skill.
        Every answer that can be sent has one: integers stand there in all their digits.
+Law 4. A receipt names the receipts that were given for the calls below it, by the hash of them all
+       together: whoever has these can tell whether one is missing, or is another.
 """
 
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from hashlib import sha256
 from typing import Annotated, Any, Final
 
@@ -34,6 +36,13 @@ _Depth = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
 _Word = Annotated[str, Meta(min_length=1, max_length=256)]
 
 
+class Links(Struct, frozen=True):
+    """The receipts below one: how many, and the hash of their hashes."""
+
+    count: int
+    digest: str
+
+
 class Receipt(Struct, frozen=True, kw_only=True):
     """What one receipt says; nothing of it is believed before its signature was judged."""
 
@@ -46,11 +55,19 @@ class Receipt(Struct, frozen=True, kw_only=True):
     currency: str
     calls: int  # how many calls it took, itself included
     max_depth: int  # the deepest of them
+    tokens: int | None = None  # used by all of them, where a budget counted them
     digest: str | None = None  # of the answer; None where the call failed
     code: str | None = None  # of a call that failed
+    parent: str | None = None  # the turn that it was made in, as the caller told it
+    below: Links | None = None  # None where no receipt was given for anything below
     keyid: str
     signed: bytes = b""  # the bytes that its signature covers
     signature: bytes = b""
+
+
+class _Links(Struct):
+    n: Annotated[int, Meta(ge=1, le=MAX_INTEGER)]
+    dig: _Word
 
 
 class _Claims(Struct, omit_defaults=True):
@@ -63,15 +80,33 @@ class _Claims(Struct, omit_defaults=True):
     currency: _Word
     calls: _Number
     max_d: _Depth
+    tok: _Number | UnsetType = UNSET
     dig: _Word | UnsetType = UNSET
     code: _Word | UnsetType = UNSET
+    parent: _Word | UnsetType = UNSET
+    sub: _Links | UnsetType = UNSET
+
+
+def receipt_hash(text: str) -> bytes:
+    """By which one receipt names another."""
+    return sha256(text.encode()).digest()
+
+
+def links_to(hashes: Collection[bytes]) -> Links | None:
+    """What names these receipts, in whichever order they were given; None if there are none."""
+    found = sorted(set(hashes))
+    return Links(len(found), _written(sha256(b"".join(found)).digest())) if found else None
+
+
+def _written(digest: bytes) -> str:
+    return f"sha-256=:{b64encode(digest).decode()}:"
 
 
 def answer_digest(answer: dict[str, Any]) -> str:
     """The digest of an answer, in the form of Content-Digest."""
     levels = MOST_LEVELS + 1  # in chat a result stands within the answer
     form = jcs.canonical(answer, max_levels=levels, any_integer=True)
-    return f"sha-256=:{b64encode(sha256(form).digest()).decode()}:"
+    return _written(sha256(form).digest())
 
 
 def read_receipt(text: str) -> Receipt:
@@ -94,8 +129,11 @@ def read_receipt(text: str) -> Receipt:
         currency=claims.currency,
         calls=claims.calls,
         max_depth=claims.max_d,
+        tokens=None if claims.tok is UNSET else claims.tok,
         digest=claims.dig or None,
         code=claims.code or None,
+        parent=claims.parent or None,
+        below=None if claims.sub is UNSET else Links(claims.sub.n, claims.sub.dig),
         keyid=token.keyid,
         signed=token.signed,
         signature=token.signature,
@@ -114,8 +152,11 @@ def write_receipt(receipt: Receipt, *, sign: Callable[[bytes], bytes]) -> str:
         currency=receipt.currency,
         calls=receipt.calls,
         max_d=receipt.max_depth,
+        tok=UNSET if receipt.tokens is None else receipt.tokens,
         dig=receipt.digest or UNSET,
         code=receipt.code or UNSET,
+        parent=receipt.parent or UNSET,
+        sub=UNSET if receipt.below is None else _Links(receipt.below.count, receipt.below.digest),
     )
     payload: dict[str, Any] = msgspec.to_builtins(claims)
     return jws.write(payload, kid=receipt.keyid, typ=TYPE, sign=sign)

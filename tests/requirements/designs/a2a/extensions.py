@@ -52,6 +52,14 @@ ROWS = (
         _OUT + "test_a_use_in_the_words_of_others_is_what_the_call_has_cost",
     ),
     _row(
+        "budget",
+        "The budget of a call is read and written in our chain, and only narrows what holds; of "
+        "several the smallest counts.",
+        _ROWS + "test_a_budget_in_our_chain_only_lowers_what_may_be_spent",
+        _ROWS + "test_a_budget_in_our_chain_that_could_not_be_held_is_refused",
+        _OUT + "test_a_card_that_knows_our_chain_is_told_its_budget",
+    ),
+    _row(
         "actor-chain",
         "The chain of actors is read, echoed on the task and written, with the digest of our "
         "signed document as its proof.",

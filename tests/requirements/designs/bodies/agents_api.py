@@ -12,9 +12,10 @@ _CHAT = _AT + "test_chat.py::"
 _OUT = _AT + "test_outbound.py::"
 _TWO = _AT + "test_two_carnets.py::"
 
+_NAMED = "tests/interop/budgets/test_named.py::"
 _LOOP = (
-    "The loop of an agent is its runtime's own; budgets that count its turns and tools come with "
-    "the budgets of runs, and are no part of a request."
+    "The loop of an agent is its runtime's own: it goes on until its model has ended, unless a "
+    "budget `turns` of the agent or of the token says how often that is asked."
 )
 
 ROWS = (
@@ -350,9 +351,37 @@ ROWS = (
     ),
     Row(
         "agents-api:loop:tool-budget",
-        "A budget of calls of tools ends a run after so many, with one event.",
+        "A budget of calls of tools, of all or of one, ends a run after so many, and is named once "
+        "with what was counted and its ceiling.",
         "agents-api 1.7, W40, W41",
-        divergence=Divergence("R35", _LOOP),
+        (
+            _NAMED + "test_of_three_calls_in_one_answer_the_two_are_made_that_a_budget_has",
+            _NAMED + "test_a_budget_of_one_tool_leaves_the_others_alone",
+            _NAMED + "test_a_token_has_budgets_of_its_own_beside_those_of_the_agent",
+            _NAMED + "test_a_budget_that_is_used_to_its_end_and_no_further_ends_nothing",
+            _NAMED + "test_what_is_no_budget_is_refused_with_those_that_there_are",
+            "tests/core/money/test_budget.py::test_what_is_no_named_budget_is_refused",
+        ),
+        Divergence(
+            "R35",
+            "There a run ends with the last call that its budget has. Here it ends where one more "
+            "is wanted, so that a model can use what the last one gave.",
+        ),
+    ),
+    Row(
+        "agents-api:loop:turns-budget",
+        "A budget of turns that somebody has set ends a run as budget_exceeded.",
+        "agents-api 1.7",
+        (
+            _NAMED + "test_a_model_is_not_asked_more_often_than_its_turns",
+            _NAMED + "test_who_asks_by_agents_api_is_told_that_it_was_a_budget",
+        ),
+    ),
+    Row(
+        "agents-api:loop:wall-clock",
+        "A budget of time is looked at before each turn.",
+        "agents-api 1.7",
+        (_NAMED + "test_a_model_is_not_asked_again_when_its_time_is_over",),
     ),
     Row(
         "agents-api:loop:turns",

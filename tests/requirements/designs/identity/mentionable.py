@@ -7,6 +7,10 @@ _CREDENTIALS = "tests/interop/identity/test_credentials.py::"
 _EVIDENCE = "tests/interop/identity/test_evidence.py::"
 _OUT = "tests/interop/identity/test_calls_out.py::"
 _OAUTH = "tests/interop/identity/test_oauth.py::"
+_PLATFORM = "tests/interop/identity/test_platform_credentials.py::"
+_FEDERATION = "tests/interop/identity/test_federation.py::"
+_ABROAD = "tests/interop/identity/test_federation_out.py::"
+_PRESENTED = "tests/guards/caller/test_platform_credential.py::"
 
 _ASIDE = _EVIDENCE + "test_evidence_that_is_not_right_is_set_aside_and_shown_and_the_call_goes_on"
 
@@ -192,16 +196,125 @@ ROWS = (
     ),
     Row(
         "mentionable:identity:credentials",
-        "A PlatformIdentityCredential is bound to its recipient and to one message, and verified.",
-        "Mentionable identity 0.2, M37, M40",
-        (),
-        due="credentials of version 0.2: they are neither recorded nor believed so far",
+        "A PlatformIdentityCredential is bound to its recipient and to one message, and verified: "
+        "its issuer is trusted before anything is fetched, its key is the issuer's own.",
+        "Mentionable identity 0.2, M37, M38, M41, M43",
+        (
+            _PLATFORM + "test_a_credential_says_who_uses_the_platform",
+            _PLATFORM + "test_it_opens_an_agent_whose_list_names_the_member",
+            _PLATFORM + "test_what_is_not_right_is_set_aside_and_shown_and_the_call_goes_on",
+            _PLATFORM + "test_a_carrier_that_is_too_much_or_none_is_set_aside",
+            _PLATFORM + "test_skew_of_a_minute_is_allowed",
+            _PLATFORM + "test_a_document_that_is_not_right_lets_nothing_be_believed",
+        ),
+    ),
+    Row(
+        "mentionable:identity:credentials-refresh",
+        "A key that is not known, or a signature that does not hold, has the document of the "
+        "issuer fetched anew exactly once; a key of somebody else's has not.",
+        "Mentionable identity 0.2, M41",
+        (
+            _PLATFORM + "test_a_key_that_is_not_there_has_the_document_fetched_anew_once",
+            _PRESENTED
+            + "test_a_document_that_cannot_be_had_or_lacks_the_key_is_asked_for_once_more",
+        ),
+    ),
+    Row(
+        "mentionable:identity:credentials-once",
+        "It is used once, by its issuer, recipient and message; where that cannot be recorded it "
+        "is set aside, and nothing is raised. Its time is looked at again after that.",
+        "Mentionable identity 0.2, M40",
+        (
+            _PLATFORM + "test_a_credential_is_good_once_and_not_burnt_by_a_forgery",
+            _PRESENTED + "test_a_store_that_is_down_leaves_it_unused_and_raises_nothing",
+            _PRESENTED + "test_its_time_is_looked_at_again_when_it_was_used",
+        ),
+    ),
+    Row(
+        "mentionable:identity:credentials-kept",
+        "The carriers are removed before a message is stored or passed on.",
+        "Mentionable identity 0.2",
+        (_PLATFORM + "test_it_is_neither_recorded_nor_told_again",),
+    ),
+    Row(
+        "mentionable:identity:credentials-made",
+        "A callee that takes such credentials is sent one for itself and for the message, which "
+        "the document of this gateway verifies.",
+        "Mentionable identity 0.2, 003 composition rules",
+        (_PLATFORM + "test_our_own_are_for_one_recipient_and_one_message",),
     ),
     Row(
         "mentionable:identity:federation",
         "An assertion of a subject is exchanged for an access token of the resource.",
-        "Mentionable OAuth federation 0.1, M47, M49",
-        (),
-        due="the exchange of tokens (RFC 8693)",
+        "Mentionable OAuth federation 0.1",
+        (
+            _FEDERATION + "test_the_card_and_the_metadata_say_where_tokens_are_given",
+            _FEDERATION + "test_an_assertion_of_a_user_is_exchanged_for_a_token_of_the_agent",
+            _FEDERATION + "test_without_a_rule_nothing_is_offered_and_a_token_is_good_no_more",
+        ),
+    ),
+    Row(
+        "mentionable:identity:federation-request",
+        "Another resource is invalid_target, one that stands twice invalid_request, an unknown or "
+        "tab-joined scope invalid_scope, message scopes with a continuation and two issuers "
+        "invalid_request; an actor_token is refused.",
+        "Mentionable OAuth federation 0.1, M47",
+        (
+            _FEDERATION + "test_a_request_that_is_not_right_is_refused_in_its_word",
+            _FEDERATION + "test_a_member_that_stands_twice_is_refused",
+            _FEDERATION + "test_who_goes_on_with_a_task_does_nothing_else",
+        ),
+    ),
+    Row(
+        "mentionable:identity:federation-assertion",
+        "An assertion is of its type, of a listed issuer and user before anything is fetched, for "
+        "this endpoint, within its time and signed; each fault has its word.",
+        "Mentionable OAuth federation 0.1, M44",
+        (
+            _FEDERATION + "test_an_assertion_that_is_not_right_is_refused_in_its_word",
+            _FEDERATION + "test_a_client_that_is_not_right_is_refused_as_one",
+        ),
+    ),
+    Row(
+        "mentionable:identity:federation-once",
+        "An assertion is good once, by its issuer and number, and is not used up by a refusal.",
+        "Mentionable OAuth federation 0.1, M46",
+        (_FEDERATION + "test_each_assertion_is_good_once_and_not_burnt_by_a_refusal",),
+    ),
+    Row(
+        "mentionable:identity:federation-tasks",
+        "Tasks are those of the user; who goes on with one by a continuation does nothing else.",
+        "Mentionable OAuth federation 0.1, M50",
+        (
+            _FEDERATION + "test_tasks_are_those_of_the_user_and_scopes_permit_what_they_say",
+            _FEDERATION + "test_who_goes_on_with_a_task_does_nothing_else",
+        ),
+        Divergence("R14", "It is told that there is no such task, as of any other's: not 403."),
+    ),
+    Row(
+        "mentionable:identity:federation-sent",
+        "Our own calls exchange an assertion for whom they are made, at a server that the agent's "
+        "card names and that leads nowhere else; a task that outlives its token is gone on with.",
+        "Mentionable OAuth federation 0.1",
+        (
+            _FEDERATION + "test_each_person_of_ours_has_a_token_of_her_own",
+            _FEDERATION + "test_who_is_on_no_list_there_calls_nobody",
+            _ABROAD + "test_a_token_is_exchanged_for_whom_we_call_and_used_until_its_end",
+            _ABROAD + "test_a_task_that_outlives_its_token_is_gone_on_with_by_another",
+            _ABROAD + "test_a_card_leads_us_to_no_other_host",
+            _ABROAD + "test_a_server_that_refuses_is_told_as_that",
+        ),
+    ),
+    Row(
+        "mentionable:identity:context",
+        "An agent is told the principal and the actor; one that knows the first version of the "
+        "context only is told nothing where there is an actor.",
+        "Mentionable OAuth federation 0.1, M49",
+        (_FEDERATION + "test_an_assertion_of_a_user_is_exchanged_for_a_token_of_the_agent",),
+        Divergence(
+            "R39",
+            "Versions of the context are of the frames between a bridge and its agents, which are "
+            "no wire of ours: `visit.sender` always tells the user and the connector's domain.",
+        ),
     ),
 )

@@ -5,6 +5,7 @@ from tests.requirements.rows import Divergence, Row
 _ADDRESS = "tests/core/people/test_address.py::"
 _SERVED = "tests/interop/mentions/test_addresses.py::"
 _RESOLVED = "tests/runtime/peers/strangers/test_resolver.py::"
+_STORED = "tests/stores/trust/test_strangers.py::"
 _FINGER = "tests/wire/mentions/test_webfinger.py::"
 _CARD = "tests/wire/mentions/test_card.py::"
 _HUB = "tests/interop/mentions/test_hub.py::"
@@ -136,9 +137,23 @@ ROWS = (
     ),
     Row(
         "mentionable:stranger:price",
-        "What one asks for above the limit is agreed to by a person before anything leaves.",
+        "What one asks for above the limit is agreed to by a person before anything leaves, and is "
+        "set aside with that.",
         "R42",
-        (_MET + "test_a_price_above_the_limit_asks_a_person_first",),
+        (
+            _MET + "test_a_price_above_the_limit_asks_a_person_first",
+            _MET + "test_a_price_that_was_agreed_to_is_set_aside",
+        ),
+    ),
+    Row(
+        "mentionable:stranger:callers",
+        "What one caller has met, or has looked for, is not counted against another.",
+        "R42",
+        (
+            _MET + "test_who_has_met_as_many_as_may_be_keeps_nobody_else_from_it",
+            _STORED + "test_no_more_are_remembered_of_one_caller_than_may_be",
+            _RESOLVED + "test_what_one_has_looked_for_keeps_nobody_else_waiting",
+        ),
     ),
     Row(
         "mentionable:stranger:key",
@@ -156,7 +171,7 @@ ROWS = (
         "A99, R42",
         (
             _RESOLVED + "test_one_caller_has_a_few_looks_at_once_and_leaves_room_for_others",
-            _STORE + "test_no_more_are_remembered_than_may_be",
+            _STORE + "test_no_more_are_remembered_of_one_caller_than_may_be",
             _MET + "test_an_agent_of_a_stranger_is_called_by_its_address",
         ),
     ),

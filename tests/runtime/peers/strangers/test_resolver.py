@@ -174,3 +174,36 @@ async def test_one_caller_has_a_few_looks_at_once_and_leaves_room_for_others() -
             look.cancel()
         await asyncio.gather(*looks, other, return_exceptions=True)
         await resolver.close()
+
+
+async def test_what_one_has_looked_for_keeps_nobody_else_waiting() -> None:
+    """More looks than all fetches of one kind and their queue: each caller has its own."""
+    pages: Pages = {}
+
+    async def silent(line: Line) -> None:
+        await line.request()
+        await asyncio.Event().wait()
+
+    async def answering(line: Line) -> None:
+        while True:
+            asked = await line.request()
+            path = asked.lines[0].split(" ")[1].partition("?")[0]
+            await line.say(pages.get(path, reply(b"", status=404)))
+
+    async with Peer(silent) as slow, Peer(answering) as quick, opened() as http:
+        base = f"http://127.0.0.1:{quick.port}"
+        pages |= {FINGER: jrd(base), "/card": card(base)}
+        places = {"slow.example": f"http://127.0.0.1:{slow.port}", "agent.example": base}
+        resolver = Resolver(http, FakeClock(), places)
+        sought = [Address(f"a{n}", "slow.example") for n in range(20 * MOST_LOOKS)]
+        looks = [
+            asyncio.create_task(resolver.find(each, caller=f"c{n % 20}"))
+            for n, each in enumerate(sought)
+        ]
+        await asyncio.sleep(0)
+        found = await resolver.find(FOO, caller="alice")
+        assert found.card.interfaces[0].url == f"{base}/a2a"
+        for look in looks:
+            look.cancel()
+        await asyncio.gather(*looks, return_exceptions=True)
+        await resolver.close()

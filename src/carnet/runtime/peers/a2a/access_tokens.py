@@ -74,16 +74,20 @@ class AccessTokens:
             answer = await send_form(self._http, request)
         except CarnetError as error:
             raise PeerCredentialMissing(str(error), schemes="an access token of OAuth") from None
-        text, kind = answer.get("access_token"), str(answer.get("token_type", "")).lower()
-        is_text = isinstance(text, str) and 0 < len(text) <= MOST_CHARACTERS and text.isascii()
-        if not is_text or not str(text).isprintable() or " " in str(text) or kind != "bearer":
-            reason = "its issuer answered without a bearer token"
-            raise PeerCredentialMissing(reason, schemes="an access token of OAuth")
-        lasts = answer.get("expires_in")
-        seconds = float(lasts) if type(lasts) is int and lasts > 0 else USUAL_SECONDS
-        self._token = Secret(str(text))
-        held = max(min(seconds, MOST_SECONDS) - EARLY_SECONDS, 1.0)
-        self._until = self._clock.monotonic() + held
+        self._token, seconds = bearer_of(answer)
+        self._until = self._clock.monotonic() + seconds
+
+
+def bearer_of(answer: Mapping[str, object]) -> tuple[Secret, float]:
+    """The token that an endpoint has given, and for how many seconds it is used."""
+    text, kind = answer.get("access_token"), str(answer.get("token_type", "")).lower()
+    is_text = isinstance(text, str) and 0 < len(text) <= MOST_CHARACTERS and text.isascii()
+    if not is_text or not str(text).isprintable() or " " in str(text) or kind != "bearer":
+        reason = "its issuer answered without a bearer token"
+        raise PeerCredentialMissing(reason, schemes="an access token of OAuth")
+    lasts = answer.get("expires_in")
+    seconds = float(lasts) if type(lasts) is int and lasts > 0 else USUAL_SECONDS
+    return Secret(str(text)), max(min(seconds, MOST_SECONDS) - EARLY_SECONDS, 1.0)
 
 
 def form_request(

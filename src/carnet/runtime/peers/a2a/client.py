@@ -25,7 +25,13 @@ from carnet.errors import EgressRefused, PeerCredentialMissing, PeerRefused, Pee
 from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, Outbound
 from carnet.runtime.peers.a2a.access_tokens import AccessTokens
 from carnet.runtime.peers.a2a.cards import A2aCards
-from carnet.runtime.peers.a2a.own_evidence import Attesting
+from carnet.runtime.peers.a2a.federation import (
+    SCHEME,
+    FederatedTokens,
+    FederationOffer,
+    offer_of,
+)
+from carnet.runtime.peers.a2a.own_evidence import Attesting, Caused
 from carnet.runtime.peers.answer_reader import read_some
 from carnet.runtime.peers.cards import Site
 from carnet.runtime.peers.signing import Signing
@@ -57,7 +63,7 @@ class A2aEndpoint(Struct, frozen=True, kw_only=True):
     api_key: Secret | None = None
     bounds: Bounds = Bounds()
     peer: str | None = None  # the domain of its organisation, where it is listed
-    auth: Literal["auto", "jwt"] = "auto"
+    auth: Literal["auto", "jwt", "federation"] = "auto"
     audience: str | None = None  # by which it knows what is meant for it
 
 
@@ -70,6 +76,7 @@ class Reached(Struct, frozen=True, kw_only=True):
     is_named: bool  # the operator wrote its origin down himself
     mints: bool = False  # every request brings a credential of its own
     subject: str | None = None  # which names who calls; None: this gateway
+    cause: Caused | None = None  # for whom its access token was exchanged
 
     @property
     def advertised(self) -> frozenset[str]:
@@ -95,6 +102,7 @@ class A2aClient:
         signing: Signing | None = None,
         attesting: Attesting | None = None,
         access: AccessTokens | None = None,
+        federation: FederatedTokens | None = None,
     ) -> None:
         """Reach one agent.
 
@@ -106,6 +114,7 @@ class A2aClient:
             signing: Signs requests, where we have a key.
             attesting: Makes credentials and evidence.
             access: Obtains access tokens, where it is known by one.
+            federation: Obtains those that an agent gives for assertions of ours.
         """
         self._http = http
         self.endpoint = endpoint
@@ -114,11 +123,12 @@ class A2aClient:
         self.signing = signing
         self.attesting = attesting
         self.access = access
+        self.federation = federation
 
-    async def reach(self, subject: str | None = None) -> Reached:
+    async def reach(self, subject: str | None = None, cause: Caused | None = None) -> Reached:
         """The interface to call, by the card; raises what keeps us from calling it.
 
-        `subject` is who calls, where a credential says it.
+        `subject` is who calls, where a credential says it, `cause` for whom.
         """
         card = await self._cards.card(self.endpoint.site)
         unknown = [uri for uri in card.required if uri not in KNOWN]
@@ -131,7 +141,10 @@ class A2aClient:
         interface, is_named = self._chosen(card)
         mints = self._mints(card)
         secrets: Mapping[str, Secret] = {}
-        if not mints and (self.access is not None or not self._signs(card)):
+        offer = None if mints else self._offer(card)
+        if offer is not None:
+            secrets = credentials(card, await self._exchanged(offer, cause), None)
+        elif not mints and (self.access is not None or not self._signs(card)):
             token, api_key = self._held
             token = token if self.access is None else await self.access.token()
             secrets = credentials(card, token, api_key)
@@ -142,7 +155,25 @@ class A2aClient:
             is_named=is_named,
             mints=mints,
             subject=subject,
+            cause=None if offer is None else cause,
         )
+
+    def _offer(self, card: A2aCard) -> FederationOffer | None:
+        """Where tokens are exchanged, if that is how we are known: as told, or by its card."""
+        if self.federation is None or self.access is not None:
+            return None
+        offer, is_set = offer_of(card), self.endpoint.auth == "federation"
+        if is_set and offer is None:
+            raise PeerCredentialMissing("its card offers no exchange", schemes=SCHEME)
+        is_bare = self._held == (None, None) and not self._signs(card)
+        return offer if is_set or is_bare else None
+
+    async def _exchanged(
+        self, offer: FederationOffer, cause: Caused | None, task: str | None = None
+    ) -> Secret:
+        if self.federation is None or cause is None:
+            raise PeerCredentialMissing("it is not known for whom it is asked", schemes=SCHEME)
+        return await self.federation.token(offer, cause, task)
 
     def _mints(self, card: A2aCard) -> bool:
         """Whether a credential says who we are: where it is to, or a card asks for such a one."""
@@ -224,6 +255,10 @@ class A2aClient:
 
     async def ask(self, reached: Reached, operation: str, given: dict[str, Any]) -> object:
         """The result of a question about a task; what it is refused with is raised."""
+        offer = None if reached.cause is None else offer_of(reached.card)
+        if offer is not None:  # the token that the task was begun with may have ended
+            token = await self._exchanged(offer, reached.cause, given.get("id"))
+            reached = replace(reached, secrets=credentials(reached.card, token, None))
         outbound = self.outbound(reached, operation, given)
         seconds = min(outbound.bounds.total_seconds, LOOK_SECONDS)
         outbound = replace(outbound, bounds=replace(outbound.bounds, total_seconds=seconds))

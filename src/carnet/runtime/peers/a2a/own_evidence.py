@@ -6,9 +6,13 @@ Law 2. It says what we know: our own agents by their names, people by their toke
        act for by evidence that was verified. What cannot be vouched for is left out.
 Law 3. The immediate caller stands first.
 Law 4. A credential says that we call, is for one recipient, and is made anew for every request.
+       One of a platform says which person of ours does, and is bound to its message as well.
 """
 
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from carnet.core.call import Call
 from carnet.core.messages.interrupt import paid
@@ -17,14 +21,23 @@ from carnet.core.people.evidence import CONSENT, MOST_BEHALF, Evidence
 from carnet.core.people.identity import Secret
 from carnet.core.people.person import Person
 from carnet.core.people.proof import SECOND_US
+from carnet.core.trust.did import did_of
 from carnet.ports.trust.keys import SigningKeys
 from carnet.ports.trust.people import People
 from carnet.ports.world.clock import Clock, Ids
-from carnet.wire.identity import attestation
+from carnet.wire.identity import assertion, attestation, platform_credential
 from carnet.wire.identity.credential import write_credential
 
 HOLDS_SECONDS: Final = 300
 MAILTO: Final = "mailto"
+PERSON_METHOD: Final = "urn:carnet:auth:person:v1"
+
+
+class Caused(Struct, frozen=True):
+    """For whom a call is made, and by what that is known here."""
+
+    subject: str
+    method: str
 
 
 class Attesting:
@@ -83,6 +96,64 @@ class Attesting:
         )
         return attestation.write(made, kid=signer.kid, sign=signer.sign)
 
+    def cause(self, call: Call) -> Caused:
+        """For whom a call is made: a person of ours, else the agent that calls."""
+        person = self._person(call)
+        if person is None:
+            return Caused(self.subject(call), attestation.METHOD)
+        return Caused(self._name(person), PERSON_METHOD)
+
+    def assertions(self, cause: Caused, endpoint: str, task: str | None) -> tuple[str, str]:
+        """What is exchanged for an access token, and what says that we ask; each used once.
+
+        With a `task` it is to go on with that, and for nothing else.
+        """
+        issued, did = self._clock.wall_us() // SECOND_US, did_of(self.domain)
+        signer = self._keys.signer()
+        client = assertion.Assertion(
+            typ=assertion.CLIENT,
+            issuer=did,
+            subject=did,
+            issued=issued,
+            expires=issued + HOLDS_SECONDS,
+            id=self._ids.token(),
+            keyid=f"{did}#{signer.kid}",
+        )
+        subject = replace(
+            client,
+            typ=assertion.SUBJECT if task is None else assertion.CONTINUATION,
+            subject=cause.subject,
+            id=self._ids.token(),
+            method=cause.method if task is None else None,
+            task=task,
+        )
+        first, second = (
+            assertion.write(each, endpoint, sign=signer.sign) for each in (subject, client)
+        )
+        return first, second
+
+    def platform_credential(self, call: Call, audience: str, message: str) -> dict[str, object]:
+        """Who uses this gateway, for one recipient and one message."""
+        issued = self._clock.wall_us() // SECOND_US
+        signer, did, cause = self._keys.signer(), did_of(self.domain), self.cause(call)
+        is_person = cause.method == PERSON_METHOD
+        made = Evidence(
+            id=f"urn:uuid:{self._ids.uuid()}",
+            subject=cause.subject,
+            issuer=did,
+            method=cause.method,
+            assurance="platform" if is_person else attestation.ASSURANCE,
+            audience=(audience,),
+            issued=issued,
+            expires=issued + HOLDS_SECONDS,
+            source={
+                "platform": {"provider": "carnet", "workspace_id": self.domain},
+                "observedInvocation": {"target": audience},
+            },
+        )
+        method = f"{did}#{signer.kid}"
+        return platform_credential.write(made, challenge=message, method=method, sign=signer.sign)
+
     def credential(self, audience: str, subject: str | None = None) -> Secret:
         """What says who calls, to one recipient and once."""
         signer = self._keys.signer()
@@ -112,10 +183,13 @@ class Attesting:
         if actor.domain is not None:
             is_peer = actor.how != "a2a-oauth" and not is_shown
             return [AGENT + actor.domain] if is_peer else []
-        person = None
-        if caller.person is not None and self._people is not None:
-            person = self._people.numbered(caller.person)
+        person = self._person(call)
         return [] if person is None else [self._name(person)]
+
+    def _person(self, call: Call) -> Person | None:
+        """Whose token it began with here."""
+        number = call.caller.person
+        return None if number is None or self._people is None else self._people.numbered(number)
 
     def _name(self, person: Person) -> str:
         if self._names == MAILTO:

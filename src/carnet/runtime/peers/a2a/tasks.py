@@ -69,6 +69,8 @@ class TaskRequest(Struct, frozen=True, kw_only=True):
     currency: str = ""
     as_result: bool = False  # a skill is asked for by name
     extensions: tuple[str, ...] = ()  # the URIs of those that are used
+    # The message as it leaves, with what is good for it alone.
+    bind: Callable[[dict[str, Any]], dict[str, Any]] = lambda message: message
 
 
 class Abandoning:
@@ -222,7 +224,7 @@ class TaskRun:
 
     async def _exchange(self, operation: str, message: dict[str, Any]) -> None:
         client, reached, request = self._client, self._reached, self._task_request
-        given = a2a.sending(message, wait=False)
+        given = a2a.sending(self._task_request.bind(message), wait=False)
         outbound = client.outbound(
             reached,
             operation,

@@ -4,13 +4,15 @@ Law 1. Everything is fetched as what a stranger names: over https, to public add
        bounds of every page of others. WebFinger may lead on once, and nowhere but over https.
 Law 2. The subject and the address that are told must be those that were asked for.
 Law 3. Whoever asks for the same address at the same time waits for the same look. One caller has a
-       few looks at once, and no more: others' addresses are looked for meanwhile.
+       few looks at once, and no more, and waits in no queue with others: what one has looked for
+       that does not answer keeps nobody else waiting.
 Law 4. Where the operator wrote down where a domain is found, it is found there. What he wrote with
        plain http, which is on this machine, leads nowhere else.
 """
 
 from collections import Counter
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
@@ -29,9 +31,12 @@ from carnet.wire.mentions.card import read_card
 
 MOST_LOOKS: Final = 4  # of one caller at once
 MOST_KNOWN: Final = 1024
+MOST_CALLERS: Final = 1024  # whose looks are bounded by themselves
 MOST_KEYS: Final = 16  # of one organisation that are remembered
 HOLDS_SECONDS: Final = 300.0
 _KEYS_PATH: Final = "/.well-known/jwks.json"
+# What fetches for whoever has begun a look: it goes along into the task that looks.
+_LOOKING: ContextVar[Fetching] = ContextVar("carnet_looking")
 
 
 class Introduced(Struct, frozen=True, kw_only=True):
@@ -48,7 +53,8 @@ class Resolver:
     def __init__(self, http: HttpClient, clock: Clock, found_at: Mapping[str, str]) -> None:
         """`found_at` are the URLs of domains that the operator wrote down."""
         self._found_at = dict(found_at)
-        self._fetching = Fetching(http)
+        self._http = http
+        self._fetching: Memo[str, Fetching] = Memo(MOST_CALLERS)
         self._known = Remembered(self._load, clock, most=MOST_KNOWN)
         self._addresses: Memo[Site, Address] = Memo(2 * MOST_KNOWN)
         self._looks: Counter[str] = Counter()
@@ -60,11 +66,16 @@ class Resolver:
         if self._looks[caller] >= MOST_LOOKS:
             raise TooManyCalls("addresses that are looked for", limit=MOST_LOOKS)
         self._looks[caller] += 1
+        fetching = self._fetching.get(caller)
+        if fetching is None:
+            fetching = self._fetching.keep(caller, Fetching(self._http, at_once=MOST_LOOKS))
+        token = _LOOKING.set(fetching)
         try:
             found = await self._known.find(site)
             if found.value is None:
                 found = await self._known.find(site, after=NEEDED_SECONDS)
         finally:
+            _LOOKING.reset(token)
             self._looks[caller] -= 1
             if not self._looks[caller]:
                 del self._looks[caller]
@@ -87,7 +98,7 @@ class Resolver:
 
     async def _load(self, site: Site) -> tuple[Introduced, float]:
         address, is_named = self._addresses[site], site.kind == "named"
-        page = await self._fetching.fetch(
+        page = await _LOOKING.get().fetch(
             site, "", accept=webfinger.ACCEPT, redirects=0 if is_named else 1
         )
         url = webfinger.read_card_url(page.body, address)
@@ -98,7 +109,7 @@ class Resolver:
 
     async def _page(self, url: str, site: Site) -> bytes:
         self._check(url, site)
-        return await self._fetching.page(Site(url, site.kind), "")
+        return await _LOOKING.get().page(Site(url, site.kind), "")
 
     def _check(self, url: str, site: Site) -> None:
         """Refuse what leads to plain http, or, where the operator wrote it down, elsewhere."""
@@ -112,7 +123,8 @@ class Resolver:
         """The keys of an organisation; none where it publishes none."""
         scheme, host = _origin(site.url)
         try:
-            body = await self._fetching.page(Site(f"{scheme}://{host}", site.kind), _KEYS_PATH)
+            home = Site(f"{scheme}://{host}", site.kind)
+            body = await _LOOKING.get().page(home, _KEYS_PATH)
             found = frozenset(read_keys(body).values())
         except NotPublished:
             return frozenset()

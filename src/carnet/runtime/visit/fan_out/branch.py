@@ -8,6 +8,7 @@ from msgspec import Struct
 from carnet.core.messages.events import Event
 from carnet.errors import CarnetError
 from carnet.runtime.visit.callee import Prompt
+from carnet.runtime.visit.fan_out.shares import Share
 
 MOST_BRANCHES: Final = 64
 OnFailure = Literal["fail_fast", "fail_late", "collect"]
@@ -23,6 +24,7 @@ class Branch(Struct, frozen=True, eq=False):
     timeout: float | None = None  # seconds; None: that of all
     auth: str | None = None  # who pays, as for `visit.peer`
     parameters: Mapping[str, Any] = {}
+    budget: Share | None = None  # what it may spend; None: an even part of calls and tokens
 
 
 class BranchAnswer(Struct, frozen=True, kw_only=True, eq=False):

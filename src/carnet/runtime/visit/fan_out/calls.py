@@ -12,6 +12,7 @@ from carnet.runtime.visit.callee import Callee, Prompt
 from carnet.runtime.visit.children import ChildCalls
 from carnet.runtime.visit.fan_out.branch import Branch, OnFailure, Wanted, prompt_of
 from carnet.runtime.visit.fan_out.fan_out import FanOut
+from carnet.runtime.visit.fan_out.shares import CountingVisit, Share, even_share
 from carnet.runtime.visit.interrupts import AskingVisit
 from carnet.runtime.visit.means import VisitMeans
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from carnet.ports.calls.questions import Surface
 
 
-class CallingVisit(AskingVisit):
+class CallingVisit(AskingVisit, CountingVisit):
     """The part of a visit that calls others."""
 
     _means: VisitMeans
@@ -35,7 +36,7 @@ class CallingVisit(AskingVisit):
         """The admitted call."""
         return self._call
 
-    def peer(self, address: str, *, auth: str | None = None) -> Callee:
+    def peer(self, address: str, *, auth: str | None = None, budget: Share | None = None) -> Callee:
         """Another agent."""
         raise NotImplementedError
 
@@ -68,6 +69,9 @@ class CallingVisit(AskingVisit):
             each if each.prompt is not None else replace(each, prompt=prompt_of(prompt, each))
             for each in given
         ]
+        share = even_share(self._call.allowance, len(whole))
+        if share is not None:
+            whole = [e if e.budget is not None else replace(e, budget=share) for e in whole]
         wanted = Wanted(first=first, timeout=timeout, on_failure=on_failure, without=without)
         return FanOut(self, whole, wanted)
 

@@ -34,6 +34,7 @@ from carnet.runtime.visit.fan_out.branch import (
     seconds_of,
 )
 from carnet.runtime.visit.fan_out.questions import Asks, BranchQuestions
+from carnet.runtime.visit.fan_out.shares import Share
 from carnet.runtime.visit.interrupts import Paused
 
 
@@ -50,7 +51,7 @@ _BranchTask = asyncio.Task[BranchAnswer | _AskedFor]
 class FansOut(Asks, Protocol):
     """The turn that the calls are made out of."""
 
-    def peer(self, address: str, *, auth: str | None = None) -> Callee:
+    def peer(self, address: str, *, auth: str | None = None, budget: Share | None = None) -> Callee:
         """Another agent."""
 
     def take_place(self) -> int:
@@ -89,7 +90,9 @@ class FanOut:
         self._questions = BranchQuestions(visit, offers_without=wanted.without)
         visit.keep_back(self._questions.left)
         self._seconds = [seconds_of(each, wanted) for each in branches]
-        self._callees = [visit.peer(each.to, auth=each.auth) for each in branches]
+        self._callees = [
+            visit.peer(each.to, auth=each.auth, budget=each.budget) for each in branches
+        ]
         self._ordinals = [visit.take_place() for _ in branches]
         self._streams = [self._stream(place) for place in range(len(branches))]
         self._tasks: list[_BranchTask] = []
@@ -103,6 +106,11 @@ class FanOut:
         """How all of them have ended, in the order of the list; those that were left: cancelled."""
         places = range(len(self._branches))
         return [self._ended.get(place) or self._left(place) for place in places]
+
+    @property
+    def ordinals(self) -> Sequence[int]:
+        """The places of their calls among those of the turn."""
+        return self._ordinals
 
     @property
     def asking(self) -> list[int]:

@@ -139,8 +139,7 @@ def message_claim(
     """The claim that a message makes, sent now or before; `kept` is its form, for the call."""
     headers, stamped, last = arrival.headers, arrival.stamped(), arrival.stamps.limits.default
     claims = read_inbound(sent.metadata, metadata, headers=headers, last_depth=last)
-    carried = capabilities = None
-    marks = (*stamped.marks, *claims.marks)
+    carried, capabilities, marks = None, None, (*stamped.marks, *claims.marks)
     if sent.metadata or metadata:
         carried = read_carried(sent, metadata)
         marks = (*marks, *arrival.stamps.read_metadata(sent.metadata, metadata).marks)
@@ -168,9 +167,11 @@ def message_claim(
         forwarded=stamped.forwarded,
         context=stamped.context,
         correlation=arrival.correlation,
+        path=arrival.path,
         resumes=resumes,
         trace=claims.trace,
         budget=claims.budget,
+        payment=claims.payment,
         is_task=is_task,
         continues=sent.task,
         carried=carried,

@@ -111,26 +111,25 @@ def _read_envelope(value: object, currency: str) -> Interrupt | None:
     name = action.get("action_id")
     if not isinstance(name, str) or not name or len(name) > MOST_ACTION or not name.isprintable():
         return None
-    asked = _own(action.get("metadata"), currency) or _plain(action, currency)
-    if asked is None:
-        return None
+    asked, *_ = _own(action.get("metadata"), currency) or _plain(action, currency)
     more = {**(asked.more or {}), KEPT: {"action": name}}
     more |= {key: action[key] for key in ("preview",) if action.get(key)}
     if action.get("apply_input"):
         more["arguments"] = action["apply_input"]
-    return kept(replace(asked, id=name[:128], state="", more=more)) or replace(
-        asked, id=name[:128], state="", schema=None, more={KEPT: {"action": name}}
-    )
+    found = kept(replace(asked, id=name[:128], state="", more=more))
+    if found is not None and found.more is not None:
+        return found
+    # It is too wide to be kept: all but where it is decided is left out.
+    return replace(asked, id=name[:128], state="", schema=None, more={KEPT: {"action": name}})
 
 
-def _own(metadata: object, currency: str) -> Interrupt | None:
-    """What a Carnet says of it."""
+def _own(metadata: object, currency: str) -> tuple[Interrupt, ...]:
+    """What a Carnet says of it, if one does."""
     own = metadata.get(OWN) if isinstance(metadata, Mapping) else None
-    found = read_interrupts(own, currency=currency) if isinstance(own, dict) else ()
-    return found[0] if found else None
+    return read_interrupts(own, currency=currency) if isinstance(own, dict) else ()
 
 
-def _plain(action: Mapping[str, Any], currency: str) -> Interrupt | None:
+def _plain(action: Mapping[str, Any], currency: str) -> tuple[Interrupt, ...]:
     """What anybody says of it: it is approved, or it is not."""
     summary = action.get("summary")
     entry = {
@@ -138,8 +137,7 @@ def _plain(action: Mapping[str, Any], currency: str) -> Interrupt | None:
         "message": summary if isinstance(summary, str) else _SILENT,
         "expires_at": action.get("expires_at"),
     }
-    found = read_interrupts(entry, currency=currency)
-    return found[0] if found else None
+    return read_interrupts(entry, currency=currency)  # never none: a kind and a message are enough
 
 
 def place_of(asked: Interrupt) -> ActionPlace | None:

@@ -32,21 +32,22 @@ _STATUSES: Final[dict[type[CarnetError], str]] = {
     errors.SpendingLimitReached: BUDGET,
     errors.PaymentRequired: BUDGET,
     errors.BillUnpaid: BUDGET,
+    errors.PaymentRefused: BUDGET,
+    errors.BudgetExceeded: BUDGET,
     errors.RunCallsExceeded: BUDGET,
     errors.DepthExceeded: BUDGET,
 }
+_REASONS: Final = {TOOL_CALLS: TOOL_PENDING, BUDGET: BUDGET}  # of an end that is none
 _RETRYABLE: Final = frozenset({FAILED, BUDGET})
 
 
 def status_of(end: End) -> str:
     """The status of a run that ends so."""
-    match end:
-        case Done(reason=reason):
-            return TOOL_PENDING if reason == TOOL_CALLS else COMPLETED
-        case Waiting():
-            return APPROVAL
-        case Failed(code=code):
-            return _STATUSES.get(BY_CODE.get(code, Internal), FAILED)
+    if isinstance(end, Done):
+        return _REASONS.get(end.reason, COMPLETED)
+    if isinstance(end, Waiting):
+        return APPROVAL
+    return _STATUSES.get(BY_CODE.get(end.code, Internal), FAILED)
 
 
 def outcome_of(end: End) -> dict[str, Any]:

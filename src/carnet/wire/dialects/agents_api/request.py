@@ -152,6 +152,7 @@ def chat_claim(
         forwarded=stamped.forwarded,
         context=stamped.context,
         correlation=arrival.correlation,
+        path=arrival.path,
         exactly_once=True,
     )
 

@@ -25,7 +25,7 @@ from carnet.core.money.amount import format_amount
 from carnet.errors import Internal
 from carnet.wire.dialects.agents_api.actions import write_envelopes
 from carnet.wire.dialects.agents_api.form import form_of
-from carnet.wire.dialects.agents_api.outcome import outcome_of
+from carnet.wire.dialects.agents_api.outcome import TOOL_CALLS, outcome_of
 from carnet.wire.dialects.agents_api.parts import parts_of, write_data, write_text
 from carnet.wire.dialects.agents_api.refusals import http_body, row_of, rpc_frame
 from carnet.wire.dialects.dialect import Fields, GatewayFacts, Reply
@@ -128,7 +128,7 @@ class RunWriter:
         end = events[-1]
         if not is_terminal(end):
             raise Internal("an answer ends with its end")
-        if isinstance(end, Done) and not any(map(_is_wanted, events)):
+        if end == Done(TOOL_CALLS) and not any(map(_is_wanted, events)):
             end = Done()  # the tools that it names were run by the agent itself
         return outcome_of(end)
 

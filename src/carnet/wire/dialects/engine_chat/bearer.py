@@ -6,8 +6,9 @@ somebody has approved is named by the gateway and by nobody else.
 Law 1. It is a JWS of a type of its own, signed with a key of the gateway: no other token is taken
        for it, and it for no other.
 Law 2. It says who acts and the most that may be used, for which turn of which agent, until when,
-       whether the turn may call others, and what was answered, by the ids of tool calls. Nothing of
-       it stands in the body of a request.
+       whether the turn may call others, whether the gateway wants to be asked before each tool, the
+       budgets of the token that was shown, and what was answered, by the ids of tool calls. Nothing
+       of it stands in the body of a request.
 Law 3. `read_bearer(write_bearer(x))` gives x back. Whether it holds is for whoever has the keys.
 Law 4. It has an id that nobody can guess. While its stream is open the gateway takes it for calls
        out of that turn, and for nothing else; afterwards for nothing at all.
@@ -20,6 +21,7 @@ from typing import Any, Final
 from msgspec import Struct, ValidationError, convert
 
 from carnet.core.messages.interrupt import Outcome, Resolution
+from carnet.core.money.budget import Ceilings, ceilings_of
 from carnet.core.people.identity import Ceiling, Secret
 from carnet.errors import InvalidJson, TokenInvalid
 from carnet.wire.crypto import jws
@@ -46,6 +48,8 @@ class TurnBearer(Struct, frozen=True, kw_only=True):
     agent: str = ""  # the name of the one that is asked
     id: str = ""  # of this bearer
     is_final: bool = False  # no hop is left for calls
+    asks_policy: bool = False  # the gateway is asked before each tool
+    budgets: Ceilings = ()  # of the token that was shown
 
 
 class SignedBearer(Struct, frozen=True):
@@ -73,6 +77,8 @@ class _Claims(Struct, forbid_unknown_fields=True):
     agent: str = ""
     jti: str = ""
     final: bool = False
+    policy: bool = False
+    budgets: dict[str, int] = {}
 
 
 def is_bearer(credential: str) -> bool:
@@ -83,7 +89,7 @@ def is_bearer(credential: str) -> bool:
 def write_bearer(bearer: TurnBearer, *, kid: str, sign: Callable[[bytes], bytes]) -> str:
     """The credential, signed."""
     ceiling = bearer.actor.ceiling
-    claims = {
+    claims: dict[str, Any] = {
         "iss": bearer.issuer,
         "sub": bearer.actor.id,
         "turn": bearer.turn,
@@ -94,7 +100,10 @@ def write_bearer(bearer: TurnBearer, *, kid: str, sign: Callable[[bytes], bytes]
         "agent": bearer.agent,
         "jti": bearer.id,
         "final": bearer.is_final,
+        "policy": bearer.asks_policy,
     }
+    if bearer.budgets:
+        claims["budgets"] = dict(bearer.budgets)
     return jws.write(claims, kid=kid, typ=TYPE, sign=sign)
 
 
@@ -103,7 +112,8 @@ def read_bearer(text: str) -> SignedBearer:
     try:
         token = jws.read(text, typ=TYPE, max_bytes=MOST_BYTES)
         claims = convert(token.payload, _Claims)
-    except (jws.JwsInvalid, ValidationError) as error:
+        budgets = ceilings_of(claims.budgets)
+    except (jws.JwsInvalid, ValidationError, ValueError) as error:
         raise TokenInvalid(f"the bearer of a turn {error}") from None
     ceiling = Ceiling(allow=frozenset(claims.allow), deny=frozenset(claims.deny))
     bearer = TurnBearer(
@@ -115,6 +125,8 @@ def read_bearer(text: str) -> SignedBearer:
         agent=claims.agent,
         id=claims.jti,
         is_final=claims.final,
+        asks_policy=claims.policy,
+        budgets=budgets,
     )
     return SignedBearer(bearer, token.keyid, token.signed, token.signature)
 

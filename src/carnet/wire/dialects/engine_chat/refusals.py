@@ -67,7 +67,8 @@ _REASONS: Final[dict[type[CarnetError], str]] = {
     **dict.fromkeys(
         (
             *(errors.SpendingLimitReached, errors.PaymentRequired, errors.BillUnpaid),
-            *(errors.PayerRefused, errors.TokenBudgetExceeded),
+            *(errors.PayerRefused, errors.PaymentRefused),
+            *(errors.TokenBudgetExceeded, errors.BudgetExceeded),
         ),
         BUDGET_EXCEEDED,
     ),

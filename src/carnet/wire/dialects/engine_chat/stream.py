@@ -13,13 +13,14 @@ Law 5. Of what an engine says about an error the code counts. Its message is `wo
 Law 6. Both spellings of the fields are read (R17): content and delta, arguments and input, output
        or error, and a status beside an output.
 Law 7. An end that waits for an approval asks for it: once for each call that has no result.
-Law 8. What was used is told as it is known: by comments, where a loop writes them, and by `done`,
+Law 8. An end that names a budget which has ended is the failure that it is to who asked.
+Law 9. What was used is told as it is known: by comments, where a loop writes them, and by `done`,
        which has all of it. Each of them tells what came since the one before.
 """
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -38,9 +39,13 @@ from carnet.core.messages.events import (
     Waiting,
 )
 from carnet.core.messages.interrupt import MOST_DATA_BYTES, Interrupt
-from carnet.errors import AgentFailed, InvalidJson, ProviderError
+from carnet.errors import AgentFailed, BudgetExceeded, InvalidJson, ProviderError
 from carnet.wire.dialects.engine_chat import writer
-from carnet.wire.dialects.engine_chat.refusals import APPROVAL_REQUIRED, FAILURES
+from carnet.wire.dialects.engine_chat.refusals import (
+    APPROVAL_REQUIRED,
+    BUDGET_EXCEEDED,
+    FAILURES,
+)
 from carnet.wire.dialects.engine_chat.request import is_name
 from carnet.wire.grammar import json
 from carnet.wire.grammar.sse import MAX_EVENT_BYTES, SseEvent, SseReader
@@ -98,10 +103,20 @@ class _Window(Struct, gc=False):
     left_out: _Tokens
 
 
+class _Budget(Struct, gc=False):
+    """A named budget that has ended."""
+
+    of: Literal["agent", "token"]
+    part: Annotated[str, Meta(min_length=1, max_length=80, pattern="^[!-~]+$")]
+    observed: _Tokens
+    limit: _Tokens
+
+
 class _Done(Struct, gc=False):
     finish_reason: str
     usage: _Usage | None = None
     context_window: _Window | None = None
+    budget: _Budget | None = None
 
 
 class _Error(Struct, gc=False):
@@ -215,7 +230,9 @@ class EngineReader:
             self._used = (done.usage.prompt_tokens, done.usage.completion_tokens)
         if done.context_window is not None:
             self._window = Extension(CONTEXT_WINDOW, msgspec.to_builtins(done.context_window))
-        if reason != APPROVAL_REQUIRED:
+        if done.budget is not None and reason == BUDGET_EXCEEDED:
+            self._end = Failed.of(_exceeded(done.budget))
+        elif reason != APPROVAL_REQUIRED:
             self._end = Done(reason)
         elif not self._calls:
             raise ProviderError("the stream waits for an approval of nothing")
@@ -261,6 +278,11 @@ class EngineReader:
         self._reported = (reported[0] + new[0], reported[1] + new[1])
         if any(new) or not any(reported):
             events.append(Usage(*new))
+
+
+def _exceeded(found: _Budget) -> BudgetExceeded:
+    counts = {"observed": found.observed, "limit": found.limit}
+    return BudgetExceeded(found.part, budget=found.of, part=found.part, **counts)
 
 
 def approval_of(call: ToolCall) -> Interrupt:

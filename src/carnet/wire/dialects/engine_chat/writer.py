@@ -7,7 +7,8 @@ Law 2. There is one end, and nothing after it: `done`, which tells what was used
 Law 3. A result belongs to a call that was written and has none yet.
 Law 4. What the contract cannot carry is left out: data, extensions, what a turn asked for. A turn
        that waits for an approval ends with the call that has no result. That a conversation fills
-       what its model can read stands beside the usage, and only then.
+       what its model can read stands beside the usage, and only then; so does the named budget that
+       has ended.
 Law 5. A gateway is told in a comment before the next frame what was used so far: a stream that
        fails, or that nobody reads any more, has no `done`, and what was used is paid all the same.
 """
@@ -29,7 +30,12 @@ from carnet.core.messages.events import (
     Waiting,
 )
 from carnet.errors import Internal
-from carnet.wire.dialects.engine_chat.refusals import APPROVAL_REQUIRED, end_of, error_object
+from carnet.wire.dialects.engine_chat.refusals import (
+    APPROVAL_REQUIRED,
+    BUDGET_EXCEEDED,
+    end_of,
+    error_object,
+)
 from carnet.wire.dialects.engine_chat.request import arguments_of
 from carnet.wire.grammar import json, sse
 
@@ -42,6 +48,8 @@ TOOL_RESULT: Final = "tool-result"
 DONE: Final = "done"
 USED: Final = "used {} {}"  # a comment: tokens in and out, of all model calls so far
 ERROR: Final = "error"
+OWNERS: Final = ("agent", "token")  # that have named budgets
+COUNTED: Final = ("part", "observed", "limit")  # what is told of one that has ended
 
 
 class EngineWriter:
@@ -82,7 +90,7 @@ class EngineWriter:
             case Failed():
                 return self.used() + _frame(ERROR, error_object(ending.code))
             case Done():
-                return self._done(ending.reason)
+                return self._done(ending.reason, budget_of(end))
             case Waiting():
                 return self._done(APPROVAL_REQUIRED)
         return None
@@ -119,10 +127,20 @@ class EngineWriter:
         member = "output" if result.status == "ok" else "error"
         return _frame(TOOL_RESULT, {"id": result.id, member: words_of(result.output)})
 
-    def _done(self, reason: str) -> bytes:
+    def _done(self, reason: str, budget: dict[str, Any] | None = None) -> bytes:
         usage = {"prompt_tokens": self._tokens_in, "completion_tokens": self._tokens_out}
         window = {} if self._window is None else {"context_window": self._window}
-        return _frame(DONE, {"finish_reason": reason, "usage": usage, **window})
+        named = {} if budget is None else {"budget": budget}
+        return _frame(DONE, {"finish_reason": reason, "usage": usage, **window, **named})
+
+
+def budget_of(end: End) -> dict[str, Any] | None:
+    """Which named budget has ended a stream, and with what; None where none has."""
+    if not isinstance(end, Failed) or end.code != BUDGET_EXCEEDED:
+        return None
+    of, facts = end.facts.get("budget"), [end.facts.get(name) for name in COUNTED]
+    is_named = of in OWNERS and None not in facts
+    return {"of": of, **dict(zip(COUNTED, facts, strict=True))} if is_named else None
 
 
 def words_of(output: object) -> str:

@@ -358,6 +358,7 @@ def read_chat(arrival: Arrival, body: bytes | None = None) -> Claim:
         forwarded=stamped.forwarded,
         context=stamped.context,
         correlation=arrival.correlation,
+        path=arrival.path,
         trace=read_trace(headers),
     )
 

@@ -157,6 +157,7 @@ def read_claim(
     short_path: str,
     stamps: Stamps,
     correlation: str | None = None,
+    path: bytes = b"",
 ) -> Claim:
     """Read a request of the protocol.
 
@@ -170,20 +171,26 @@ def read_claim(
         short_path: The path without the prefix of the agent: "/agent/message".
         stamps: Whose fields must not stand outside the signature.
         correlation: What the answer calls the request.
+        path: That it came by.
     """
     presented = signatures.read(request.headers)
     digests.check(", ".join(request.headers.get_all(CONTENT_DIGEST)), body)
     envelope = read_envelope(body, mode=mode)
     try:
         proof = read_proof(presented, request, envelope, short_path=short_path, stamps=stamps)
-        return _claim(request, envelope, proof, agent, correlation)
+        return _claim(request, envelope, proof, agent, correlation, path)
     except CarnetError as error:
         error.run = envelope.trace_id
         raise
 
 
 def _claim(
-    request: Request, envelope: Envelope, proof: Proof, agent: str, correlation: str | None
+    request: Request,
+    envelope: Envelope,
+    proof: Proof,
+    agent: str,
+    correlation: str | None,
+    path: bytes,
 ) -> Claim:
     asked = json.canonical(
         {"skill": envelope.skill, "payload": envelope.payload, "mode": envelope.mode}
@@ -208,6 +215,7 @@ def _claim(
         callback=envelope.callback_url,
         delegation=envelope.delegation_token,
         correlation=correlation,
+        path=path,
     )
 
 

@@ -209,6 +209,7 @@ class Samvad:
                 short_path=way.path,
                 stamps=arrival.stamps,
                 correlation=arrival.correlation,
+                path=arrival.path,
             )
         if way.auth == "open":
             return Question(about="agent", agent=agent)

@@ -84,6 +84,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.DelegationInvalid, errors.DelegationReplayed),
         # Hooks and sessions are no part of this dialect; rows keep the table whole.
         *(errors.HookRefused, errors.SessionInvalid, errors.SignInCodeInvalid, errors.CrossSite),
+        errors.HostUnknown,
     ),
     errors.DelegationWidened: (400, DELEGATION_EXCEEDED),  # R12
     errors.DelegationExceeded: (400, DELEGATION_EXCEEDED),
@@ -91,8 +92,10 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.TokenBudgetExceeded: (429, TOKEN_BUDGET_EXCEEDED),
     errors.PaymentRequired: (402, AUTH_FAILED),
     errors.PayerRefused: (402, AUTH_FAILED),
+    errors.PaymentRefused: (402, AUTH_FAILED),
     errors.SpendingLimitReached: (402, TOKEN_BUDGET_EXCEEDED),
     errors.BillUnpaid: (402, TOKEN_BUDGET_EXCEEDED),
+    errors.BudgetExceeded: (402, TOKEN_BUDGET_EXCEEDED),
     # What is asked for before it goes on is more than a signature; nobody repeats these.
     errors.PaymentWanted: (402, AUTH_FAILED),
     errors.InputRequired: (403, AUTH_FAILED),

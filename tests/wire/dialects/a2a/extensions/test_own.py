@@ -9,18 +9,34 @@ from hypothesis import strategies as st
 
 from carnet.core.chain.carnet import Carnet, Mark
 from carnet.core.messages.events import Usage
+from carnet.core.people.proof import Spending
 from carnet.wire.dialects.a2a.extensions import TaskFacts, read_answer, write_task
 from carnet.wire.dialects.a2a.extensions.own import (
     CHAIN_URI,
+    read_budget,
     read_chain,
     read_usage,
+    write_budget,
     write_chain,
     write_usage,
 )
+from carnet.wire.dialects.a2a.extensions.row import PayloadBroken
 
 WORDS = st.text(string.ascii_letters + string.digits + "._-:/", min_size=1, max_size=64)
 COUNTS = st.integers(0, 2**31 - 1)
 AMOUNTS = st.none() | st.integers(0, 10**15)
+
+
+def budgets() -> st.SearchStrategy[Spending]:
+    return st.builds(
+        lambda money, **rest: Spending(
+            money=money, currency=None if money is None else "credits", **rest
+        ),
+        money=AMOUNTS,
+        calls=st.none() | COUNTS,
+        tokens=st.none() | COUNTS,
+        seconds=st.none() | COUNTS,
+    ).filter(lambda budget: budget != Spending())
 
 
 def chains(**more: Any) -> st.SearchStrategy[Carnet]:
@@ -32,6 +48,7 @@ def chains(**more: Any) -> st.SearchStrategy[Carnet]:
         speaker=st.none() | WORDS,
         depth=COUNTS,
         last_depth=st.none() | st.integers(0, 1000),
+        budget=st.none() | budgets(),
         **more,
     )
 
@@ -50,6 +67,31 @@ def test_a_chain_that_is_written_is_read_as_the_same(carnet: Carnet) -> None:
         speaker=carnet.speaker,
         is_usual=carnet.last_depth is None,
     )
+    assert claimed.budget == carnet.budget
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *([], "5", 5, {"money": 0.5}, {"money": "-1"}, {"money": "0.0000001"}, {"calls": -1}),
+        *(
+            {"calls": True},
+            {"tokens": "5"},
+            {"seconds": 1.5},
+            {"steps": 3},
+            {"currency": "credits"},
+        ),
+        {"money": "1", "currency": "c\n"},
+    ],
+)
+def test_a_budget_that_could_not_be_held_is_broken(wrong: object) -> None:
+    with pytest.raises(PayloadBroken):
+        read_budget(wrong)
+
+
+def test_a_budget_of_nothing_bounds_nothing() -> None:
+    assert [read_budget(None), read_budget({})] == [None, None]
+    assert write_budget(Spending()) is None
 
 
 @pytest.mark.parametrize("speaker", ["Kritiker-ß", "a\nb", "  "])

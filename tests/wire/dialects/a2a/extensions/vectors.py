@@ -39,12 +39,13 @@ def answered(metadata: object) -> dict[str, Any]:
 
 def plain(value: object) -> dict[str, Any]:
     """A value without what it does not say."""
-    built: dict[str, Any] = msgspec.to_builtins(value)
+    built: dict[str, Any] = msgspec.to_builtins(value, enc_hook=str)  # a secret as ***
     return {name: _known(each) for name, each in built.items() if each not in (None, [], {})}
 
 
 def _known(value: object) -> Any:
     if isinstance(value, dict):
         kept = {name: _known(each) for name, each in value.items()}
+        kept.pop("is_recorded", None)  # which no request says
         return {name: each for name, each in kept.items() if each is not None}
     return [_known(each) for each in value] if isinstance(value, list | tuple) else value

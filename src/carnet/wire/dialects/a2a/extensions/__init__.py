@@ -13,6 +13,7 @@ Law 2. Whatever metadata a caller sends, reading it takes linear time, and ends 
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Any, Final
 
 from msgspec import Struct
@@ -20,13 +21,15 @@ from msgspec.structs import replace
 
 from carnet.core.chain.carnet import Mark, Trace
 from carnet.core.messages.interrupt import Interrupt, Resolution
+from carnet.core.people.delegation import narrower
+from carnet.core.people.identity import Secret
 from carnet.core.people.proof import Spending
 from carnet.errors import InvalidRequest
 from carnet.wire.dialects.a2a.extensions.actor_chain import ACTOR_CHAIN
 from carnet.wire.dialects.a2a.extensions.ca2a import CA2A
 from carnet.wire.dialects.a2a.extensions.datalayer import DATALAYER
 from carnet.wire.dialects.a2a.extensions.envoys import ENVOYS
-from carnet.wire.dialects.a2a.extensions.identity import IDENTITY
+from carnet.wire.dialects.a2a.extensions.identity import IDENTITY, PLATFORM_IDENTITY
 from carnet.wire.dialects.a2a.extensions.interrupt import INTERRUPT, resolution_of, words_of
 from carnet.wire.dialects.a2a.extensions.own import CHAIN, RECEIPT, TERMS, TERMS_URI, USAGE
 from carnet.wire.dialects.a2a.extensions.questions.beeai import BEEAI
@@ -99,6 +102,7 @@ EXTENSIONS: Final = (
     TRACE_CONTEXT,
     ENVOYS,
     IDENTITY,
+    PLATFORM_IDENTITY,
 )
 
 HEADER: Final = "a2a-extensions"
@@ -124,6 +128,7 @@ class InboundClaims(Struct, frozen=True, kw_only=True):
     trace: Trace | None = None
     budget: Spending | None = None  # the most that the caller says it is willing to spend
     resolution: AnswerClaim | None = None  # to what its task waits for
+    payment: Secret | None = None  # that is to pay for the call
     unanswered: str | None = None  # why what is said of an answer in a foreign form is none
     skill: str | None = None  # that is asked for by name
     payload: dict[str, Any] | None = None  # which goes in
@@ -236,8 +241,9 @@ def read_inbound(
     return InboundClaims(
         marks=tuple([each.mark for each in claims.values() if each.mark is not None]),
         trace=trace or next((each.trace for each in claims.values() if each.trace), None),
-        budget=next((each.budget for each in claims.values() if each.budget), None),
+        budget=reduce(narrower, [each.budget for each in claims.values()], None),
         resolution=next((each.answer for each in claims.values() if each.answer), None),
+        payment=next((each.payment for each in claims.values() if each.payment), None),
         unanswered=_unanswered(claims, shown),
         skill=next((each.skill for each in claims.values() if each.skill), None),
         payload=next((each.payload for each in claims.values() if each.payload is not None), None),

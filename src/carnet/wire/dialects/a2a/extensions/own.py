@@ -1,12 +1,14 @@
 """Our own extensions that tell the chain, the use and the receipt of a call, and its terms.
 
-    urn:carnet:a2a:chain:v1     {run, turn, parentTurn, speaker, depth, limit}
+    urn:carnet:a2a:chain:v1     {run, turn, parentTurn, speaker, depth, limit,
+                                 budget {money, currency, calls, tokens, seconds}}
     urn:carnet:a2a:usage:v1     {tokensIn, tokensOut, cost, currency, runCost}
     urn:carnet:a2a:receipt:v1   {receipt}
     urn:carnet:a2a:terms:v1     the params of a card (R31)
 
 Law 1. The chain says what the `x-tangle-*` headers say, for those who cannot set headers, and is
-       believed as little. `limit` is the first depth that is refused; it only lowers ours.
+       believed as little. `limit` is the first depth that is refused; it only lowers ours. So does
+       `budget`, which is the most that the call and all below it may spend.
 Law 2. `read(write(x)) == x` for each of them.
 """
 
@@ -16,6 +18,7 @@ from typing import Any, Final
 from carnet.core.chain.carnet import Carnet, Mark
 from carnet.core.messages.events import Usage
 from carnet.core.money.amount import format_amount, parse_amount
+from carnet.core.people.proof import Spending
 from carnet.errors import ChainMismatch, InvalidRequest
 from carnet.wire.dialects.a2a.extensions.row import (
     AnswerClaims,
@@ -43,6 +46,8 @@ MOST_TURN: Final = 256
 MOST_SPEAKER: Final = 128
 MOST_RECEIPT: Final = 4096
 
+_SPENT: Final = {"money", "currency", "calls", "tokens", "seconds"}
+
 # ------------------------------------------------------------------ chain
 
 
@@ -61,12 +66,48 @@ def read_chain(found: Sequence[Metadata], last_depth: int) -> ExtensionClaim | N
         depth=count(given, "depth"),
         last_depth=_last_depth(limit, last_depth),
         is_usual=limit is None or limit - 1 > last_depth,
+        own_depth=None if limit is None or limit - 1 <= last_depth else limit - 1,
         run=word(given, "run", MOST_RUN),
         turn=word(given, "turn", MOST_TURN),
         parent_turn=word(given, "parentTurn", MOST_TURN),
         speaker=word(given, "speaker", MOST_SPEAKER),
     )
-    return ExtensionClaim(mark=mark, shown=shown(given))
+    return ExtensionClaim(mark=mark, budget=read_budget(given.get("budget")), shown=shown(given))
+
+
+def read_budget(value: object) -> Spending | None:
+    """What may be spent; None where nobody says."""
+    if value is None:
+        return None
+    given = members(value)
+    unknown = given.keys() - _SPENT
+    if unknown:
+        raise PayloadBroken("has a budget with a part that is none")  # it would not be held
+    found = Spending(
+        money=_amount(given, "money"),
+        currency=word(given, "currency", 32),
+        calls=count(given, "calls"),
+        tokens=count(given, "tokens"),
+        seconds=count(given, "seconds"),
+    )
+    if found.currency is not None and found.money is None:
+        raise PayloadBroken("has a budget in a currency, and of no money")
+    return None if found == Spending() else found
+
+
+def write_budget(budget: Spending | None) -> dict[str, Any] | None:
+    """What a callee may spend; None where nothing bounds it."""
+    if budget is None or budget == Spending():
+        return None
+    money = budget.money
+    given = {
+        "money": None if money is None else format_amount(money),
+        "currency": None if money is None else budget.currency,
+        "calls": budget.calls,
+        "tokens": budget.tokens,
+        "seconds": budget.seconds,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _last_depth(limit: int | None, ours: int) -> int:
@@ -87,6 +128,7 @@ def write_chain(carnet: Carnet) -> dict[str, Any]:
         "speaker": _label(carnet.speaker),
         "depth": carnet.depth,
         "limit": None if last_depth is None else last_depth + 1,
+        "budget": write_budget(carnet.budget),
     }
     return {name: value for name, value in given.items() if value is not None}
 
@@ -119,9 +161,10 @@ CHAIN: Final = ExtensionRow(
     is_own=True,
     is_declared=True,
     description="Run, turn, depth and limit of a chain of calls, as the x-tangle headers tell it.",
-    reads="run, turn, parent turn, speaker, depth and limit of a call",
+    reads="run, turn, parent turn, speaker, depth, limit and budget of a call",
     writes="the same toward agents whose card has it; run and turn of every task",
-    believes="as the headers that say the same: depth only raises ours, the limit only lowers it",
+    believes="as the headers that say the same: depth only raises ours, limit and budget only "
+    "lower what holds here",
     read=read_chain,
     task=_tell_chain,
     send=_send_chain,

@@ -22,6 +22,7 @@ from msgspec import Struct
 from carnet.core.chain.carnet import Carnet, Mark, Trace
 from carnet.core.messages.events import Usage
 from carnet.core.messages.interrupt import Interrupt, Outcome, Resolution
+from carnet.core.people.identity import Secret
 from carnet.core.people.proof import Spending
 from carnet.errors import MalformedCallerContext
 from carnet.wire.dialects.policy import kept
@@ -62,6 +63,7 @@ class ExtensionClaim(Struct, frozen=True, kw_only=True):
     trace: Trace | None = None
     budget: Spending | None = None  # that its sender is willing to spend
     answer: AnswerClaim | None = None
+    payment: Secret | None = None  # that is to pay for the call
     skill: str | None = None  # that is asked for by name
     payload: dict[str, Any] | None = None  # which goes in
     shown: Any = None

@@ -71,3 +71,34 @@ def test_what_a_wallet_signed_is_sent_to_who_asks_for_it() -> None:
 def test_what_was_not_asked_so_is_not_answered_so() -> None:
     for state in ("", "s3cret", write_state("x402", ["exact"])):
         assert reply(state, ACCEPTED) is None
+
+
+@pytest.mark.parametrize(
+    ("payload", "credential"),
+    [
+        ({"scheme": "carnet", "payload": {"voucher": "voucher_x"}}, "voucher_x"),
+        (
+            {"paymentPayload": {"scheme": "carnet", "payload": {"voucher": "voucher_x"}}},
+            "voucher_x",
+        ),
+        ({"scheme": "exact"}, "x402:eyJzY2hlbWUiOiJleGFjdCJ9"),
+    ],
+)
+def test_a_payment_that_is_no_agreement_is_carried_as_it_came(
+    payload: dict[str, Any], credential: str
+) -> None:
+    claimed = read([{STATUS: "payment-submitted", PAYLOAD: payload}], 3)
+    assert claimed is not None
+    assert claimed.payment is not None
+    assert claimed.payment.reveal() == credential
+    assert claimed.answer is None
+    assert credential not in repr(claimed)
+
+
+def test_an_agreement_brings_no_payment() -> None:
+    for inner in ({"agreed": True}, None, "text"):
+        given = {"scheme": "carnet", "payload": inner}
+        claimed = read([{STATUS: "payment-submitted", PAYLOAD: given}], 3)
+        assert claimed is not None
+        assert claimed.payment is None
+        assert claimed.answer is not None

@@ -4,10 +4,13 @@
     down   x402.payment.status "payment-submitted" with x402.payment.payload, or "payment-rejected"
 
 What we ask for is an agreement to be debited in our ledger, and it is told as what it is: the
-scheme `carnet`, on no chain. A wallet cannot settle it, and what a wallet sends is no answer.
+scheme `carnet`, on no chain. A wallet cannot settle it, and what a wallet sends is no answer. It is
+a payment: whoever the operator has named for those of x402 verifies it, and it pays for the call
+that brings it; so does a voucher, which is `{"voucher": TEXT}` in the payload of our own scheme.
 
 Law 1. A payload is a credential: it is never shown, kept or logged.
-Law 2. Only a payload in our own scheme agrees to anything here. No settlement is believed.
+Law 2. Only a payload in our own scheme agrees to anything here. No settlement is believed that a
+       verifier of the operator's has not accepted.
 Law 3. What somebody else asks for in another asset is shown as it came, and is not our currency.
 """
 
@@ -16,6 +19,7 @@ from typing import Any, Final
 
 from carnet.core.messages.interrupt import PAYMENT, Interrupt, Resolution
 from carnet.core.money.amount import MICROS, MOST_MICROS
+from carnet.core.people.identity import Secret
 from carnet.errors import InvalidRequest
 from carnet.wire.dialects.a2a.extensions.questions.state import read_state, write_state
 from carnet.wire.dialects.a2a.extensions.row import (
@@ -31,10 +35,12 @@ from carnet.wire.dialects.a2a.extensions.row import (
     one,
     payload,
     printable,
+    short,
     shown,
     word,
 )
 from carnet.wire.dialects.policy import MOST_WORDS
+from carnet.wire.travel.payment import MOST_BYTES, of_x402
 
 X402_URI: Final = "https://github.com/google-a2a/a2a-x402/v0.1"
 X402_V2_URI: Final = "https://github.com/google-a2a/a2a-x402/v0.2"
@@ -100,10 +106,14 @@ def read(found: Sequence[Metadata], last_depth: int) -> ExtensionClaim | None:
         )
     if status != "payment-submitted":
         return ExtensionClaim(shown={"status": status})
-    scheme, resource = _submitted(members(payload(found, PAYLOAD)))
+    given = members(payload(found, PAYLOAD))
+    scheme, resource = _submitted(given)
     parts = {"status": status, "scheme": scheme}
-    if scheme != SCHEME:
-        return ExtensionClaim(shown=parts | {"note": "only the scheme carnet is settled here"})
+    # Whoever verifies payments of another scheme here is given them as they came.
+    is_ours = scheme == SCHEME
+    paid = _voucher(given) if is_ours else of_x402(short(given, MOST_BYTES))
+    if paid is not None:
+        return ExtensionClaim(payment=paid, shown=parts)
     return ExtensionClaim(
         answer=AnswerClaim(outcome="accepted", id=resource, kind=PAYMENT), shown=parts
     )
@@ -125,6 +135,14 @@ def _submitted(given: dict[str, Any]) -> tuple[str, str | None]:
     if scheme is None:
         raise PayloadBroken("has no scheme")
     return scheme, word(members(chosen), "resource")
+
+
+def _voucher(given: dict[str, Any]) -> Secret | None:
+    """The voucher that a payment in our own scheme brings; None where it agrees to be debited."""
+    paid = members(given.get("paymentPayload") or given)
+    inner = paid.get("payload")
+    text = word(inner, "voucher", MOST_BYTES) if isinstance(inner, dict) else None
+    return None if text is None else Secret(text)
 
 
 # ------------------------------------------------------------------ called: read and replied
@@ -208,9 +226,11 @@ X402: Final = ExtensionRow(
     keys=KEYS,
     is_declared=True,
     description="Payments of x402 0.1 and 0.2; the scheme carnet agrees to be debited here.",
-    reads="an agreement in the scheme `carnet`, or a refusal; what an agent that we called wants",
+    reads="an agreement or a voucher in the scheme `carnet`, or a refusal; a payment of another "
+    "scheme, for whoever verifies it; what an agent that we called wants",
     writes="the payment that a task waits for; an agreement, or what a wallet signed, to who asked",
-    believes="no settlement; an agreement as much as its sender may answer, and once",
+    believes="a voucher that holds, and a payment that a verifier of [payers] accepts, once; no "
+    "other settlement; an agreement as much as its sender may answer, and once",
     read=read,
     ask=ask,
     answer=answer,

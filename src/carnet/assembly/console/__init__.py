@@ -1,0 +1,1 @@
+"""From settings to the pages for people."""

@@ -1,0 +1,1 @@
+"""`carnet ledger`, `budget` and `vouchers`: what calls cost, what they may, and who pays."""

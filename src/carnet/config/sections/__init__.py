@@ -1,0 +1,1 @@
+"""Sections of the file that are read by rules of their own."""

@@ -1,0 +1,1 @@
+"""SHOWS: the pages for people, made of the same data as the API and the command line."""

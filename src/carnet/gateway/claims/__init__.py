@@ -1,0 +1,1 @@
+"""What requests bring beside what their dialect reads."""

@@ -1,0 +1,1 @@
+"""Ports of money: what calls may spend, and what an account has paid for."""

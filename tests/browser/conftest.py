@@ -1,0 +1,31 @@
+"""A real browser at real gateways.
+
+Law. A page that asks another host for anything, or whose script fails, fails its test, whatever the
+     test was about.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser.finding import launch
+from tests.browser.scene import Scene, chain_of_organisations
+from tests.support.model import Model
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """It has an event loop of its own, and so ends before tests of another file begin theirs."""
+    with sync_playwright() as playwright:
+        browser = launch(playwright)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """Two organisations: agents of the first call one of the second, which has a price."""
+    folder = tmp_path_factory.mktemp("browser")
+    with Model().serving() as model, chain_of_organisations(folder, model) as found:
+        yield found

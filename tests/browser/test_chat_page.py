@@ -1,0 +1,113 @@
+"""Talking to agents in a real browser, and answering what they ask."""
+
+import json
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser import accessibility
+from tests.browser.scene import Scene, Scheme, Watched
+from tests.engine.process import tool_call
+from tests.support.http import request
+from tests.support.model import streamed
+
+SCRIPT = "<script>document.title='taken'</script>"
+SIZES = [(1300, "light"), (360, "dark")]
+
+
+def say_to(page: Page, agent: str, text: str) -> None:
+    page.get_by_label("Agent", exact=True).select_option(agent)
+    page.get_by_label("Say something").fill(text)
+    page.get_by_label("Say something").press("Control+Enter")
+
+
+@pytest.mark.parametrize(("width", "scheme"), SIZES)
+def test_somebody_talks_to_agents_and_watches_them_answer(
+    chromium: Browser, scene: Scene, width: int, scheme: Scheme
+) -> None:
+    watched = Watched(chromium, scene, width=width, scheme=scheme)
+    with watched as page:
+        watched.sign_in("/console/chat")
+        expect(page.get_by_role("heading", name="Chat")).to_be_visible()
+        scene.stay()
+        say_to(page, "chair", SCRIPT)
+        answer = page.locator("#answer")
+        expect(answer.locator(".answered .words")).to_have_text("Let us hear ")  # as it comes
+        expect(page.get_by_role("button", name="Stop")).to_be_visible()
+        scene.go()
+        last = page.locator("#thread article").last
+        expect(last.locator("strong")).to_have_text("@critic@globex.example")  # who was mentioned
+        expect(last.locator(".pill")).to_have_text("globex.example")
+        expect(answer).to_be_empty()
+        assert "taken" not in page.title()
+        assert "/console/chat/cnv_" in page.url
+
+        arguments = json.dumps({"name": SCRIPT})
+        replies = [tool_call("read_page", arguments), streamed("It says ", "100.")]
+        scene.model.reply = lambda _: replies.pop(0)
+        say_to(page, "assistant", "Read it.")
+        expect(last.locator(".tool")).to_contain_text("✓ read_page")
+        expect(last.locator("> .answered > .words")).to_have_text("It says 100.")
+        accessibility.check(page)
+
+        scene.stay()
+        say_to(page, "chair", "Stop me.")
+        expect(answer.locator(".answered .words")).to_have_text("Let us hear ")
+        page.get_by_role("button", name="Stop").click()
+        expect(last.locator(".state")).to_have_text("cancelled")
+        expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+
+
+@pytest.mark.parametrize(("width", "scheme"), SIZES)
+def test_somebody_pays_in_the_conversation_that_asks_her(
+    chromium: Browser, scene: Scene, width: int, scheme: Scheme
+) -> None:
+    watched = Watched(chromium, scene, width=width, scheme=scheme)
+    with watched as page:
+        watched.sign_in("/console/chat")
+        say_to(page, "shop", "the report")
+        card = page.locator("#thread .ask")
+        expect(card).to_contain_text("0.5 credits")
+        accessibility.check(page)
+        card.get_by_role("button", name="Pay").click()
+        last = page.locator("#thread article").last
+        expect(last.locator(".words")).to_have_text("accepted: the report")
+        expect(card).to_contain_text("accepted by alice")
+        run = last.get_by_role("link", name="run", exact=True).get_attribute("href")
+        assert run is not None
+        path = f"/ledger?run={run.rpartition('/')[2]}"
+        (posting,) = scene.acme.get(path, token=scene.token).json["entries"]
+        assert posting["amount"] == "0.5"
+
+
+@pytest.mark.parametrize(("width", "scheme"), SIZES)
+def test_somebody_declines_in_the_inbox_by_keyboard(
+    chromium: Browser, scene: Scene, width: int, scheme: Scheme
+) -> None:
+    asked = [{"content": f"go {n} {SCRIPT}", "agent": "asks"} for n in range(2)]
+    for each in asked:
+        fields = [("authorization", f"Bearer {scene.token}"), ("content-type", "application/json")]
+        body = json.dumps(each).encode()
+        assert request("POST", f"{scene.acme.url}/message", fields, body).status == 200
+    watched = Watched(chromium, scene, width=width, scheme=scheme)
+    with watched as page:
+        watched.sign_in("/console/inbox")
+        rows = page.locator("#inbox-rows tr")
+        expect(rows).to_have_count(2)
+        accessibility.check(page)
+        page.evaluate("document.activeElement.blur()")
+        page.keyboard.press("j")
+        opener = rows.first.get_by_role("button", name="Approval")
+        opener.focus()
+        page.keyboard.press("Enter")
+        drawer = page.locator("#drawer")
+        expect(drawer.locator(".message")).to_contain_text("May I go 1")
+        accessibility.check(page)
+        drawer.get_by_role("button", name="Deny").click()
+        expect(drawer).to_contain_text("rejected")
+        expect(rows).to_have_count(1)  # the list goes on by itself
+        page.keyboard.press("Escape")
+        rows.first.get_by_role("checkbox").check()
+        page.get_by_role("button", name="Deny those that are marked").click()
+        expect(rows.first).to_contain_text("Nobody asks you")
+        assert "taken" not in page.title()

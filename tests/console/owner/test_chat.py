@@ -1,0 +1,122 @@
+"""Conversations as pages: read, found, attributed, ended, renamed, deleted."""
+
+import json
+import threading
+from urllib.parse import urlencode
+
+from carnet.testing.wait import until
+from tests.engine.process import tool_call
+from tests.gateway.people.browser import Browser, Somebody
+from tests.support.http import Reply
+from tests.support.model import Model, streamed
+from tests.support.organisation import Organisation
+
+SCRIPT = "<script>alert(1)</script>"
+FORM = ("content-type", "application/x-www-form-urlencoded")
+
+
+def send(browser: Browser, path: str, /, **fields: str) -> Reply:
+    return browser.send("POST", path, urlencode(fields).encode(), [FORM])
+
+
+def talk(browser: Browser, content: str, agent: str) -> str:
+    reply = browser.post("/message", {"content": content, "agent": agent})
+    assert reply.status == 200, reply.body
+    return reply.headers["x-conversation-id"]
+
+
+def test_a_conversation_is_shown_with_who_said_what(acme: Organisation, alice: Somebody) -> None:
+    browser = alice.browser()
+    name = talk(browser, f"{SCRIPT} the plan", "chair")  # who mentions the critic
+    reply = browser.send("GET", f"/console/chat/{name}")
+    assert reply.status == 200, acme.log.read_text()[-3000:]
+    page = reply.body.decode()
+    data = browser.send("GET", f"/console/chat/{name}.json").json
+    lines = [(each["author"], each["role"]) for each in data["thread"]]
+    assert [author for author, role in lines if role == "assistant"] == ["chair", "critic"]
+    assert "<strong>critic</strong>" in page
+    assert SCRIPT not in page
+    assert SCRIPT in json.dumps(data)
+    part = browser.send("GET", f"/console/chat/{name}/thread").body.decode()
+    assert ("weak: " in part, "<html" in part, SCRIPT in part) == (True, False, False)
+
+
+def test_a_tool_that_was_used_is_a_row_of_its_answer(alice: Somebody, model: Model) -> None:
+    browser = alice.browser()
+    replies = [tool_call("read_page", json.dumps({"name": SCRIPT})), streamed("It says 100.")]
+    model.reply = lambda _: replies.pop(0)
+    name = talk(browser, "what does it say?", "assistant")
+    (tool,) = browser.send("GET", f"/console/chat/{name}.json").json["thread"][-1]["tools"]
+    assert (tool["name"], tool["status"]) == ("read_page", "ok")
+    page = browser.send("GET", f"/console/chat/{name}").body.decode()
+    assert "✓ <code>read_page</code>" in page
+    assert SCRIPT not in page
+
+
+def test_conversations_are_found_by_what_was_said(alice: Somebody) -> None:
+    browser = alice.browser()
+    name, other = talk(browser, "about elderberries", "echo"), talk(browser, "about figs", "echo")
+    found = browser.send("GET", "/console/chat.json?search=elderberries").json["conversations"]
+    assert [each["id"] for each in found] == [name]
+    page = browser.send("GET", "/console/chat?search=elderberries").body.decode()
+    assert (f"/console/chat/{name}" in page, f"/console/chat/{other}" in page) == (True, False)
+
+
+def test_a_conversation_of_somebody_else_is_not_there(alice: Somebody, acme: Organisation) -> None:
+    name = talk(alice.browser(), "mine", "echo")
+    other = Somebody(acme).browser()
+    for path in (name, f"{name}.json", f"{name}/thread"):
+        reply = other.send("GET", f"/console/chat/{path}")
+        assert (reply.status, b"conversation_not_found" in reply.body) == (404, True)
+    for action in ("stop", "change", "delete"):
+        assert send(other, f"/console/chat/{name}/{action}", title="theirs").status == 404
+    assert alice.browser().send("GET", f"/conversations/{name}").json["title"] != "theirs"
+
+
+def test_a_conversation_is_renamed_put_away_and_deleted(alice: Somebody) -> None:
+    browser = alice.browser()
+    name = talk(browser, "hello", "echo")
+    renamed = send(browser, f"/console/chat/{name}/change", title="A better one", archived="true")
+    assert (renamed.status, renamed.headers["hx-redirect"]) == (204, f"/console/chat/{name}")
+    kept = browser.send("GET", f"/conversations/{name}").json
+    assert (kept["title"], kept["archived"]) == ("A better one", True)
+    assert send(browser, f"/console/chat/{name}/delete").headers["hx-redirect"] == "/console/chat"
+    assert browser.send("GET", f"/console/chat/{name}").status == 410
+
+
+def test_stop_ends_the_answer_and_all_that_it_has_called(
+    alice: Somebody, acme: Organisation
+) -> None:
+    browser, gate = alice.browser(), acme.folder / "gate.txt"
+    gate.unlink()
+    arguments = {"content": "hold", "agent": "leads", "client_message_id": "s-1"}
+    calling = threading.Thread(target=browser.post, args=("/message", arguments))
+    calling.start()
+    try:
+        until(lambda: _running(browser))
+        (line,) = browser.send("GET", "/conversations").json["conversations"]
+        stopped = send(browser, f"/console/chat/{line['id']}/stop")
+        assert stopped.status == 200, stopped.body
+        calling.join()
+        (answer, _) = browser.send("GET", f"/conversations/{line['id']}").json["messages"]
+        assert (answer["code"], answer["content"]) == ("cancelled", "half ")
+        (turn,) = browser.send("GET", f"/runs/{answer['run']}").json["turns"]
+        (below,) = turn["children"]
+        assert (turn["state"], below["code"]) == ("failed", "cancelled")
+    finally:
+        gate.touch()
+
+
+def _running(browser: Browser) -> bool:
+    found = browser.send("GET", "/runs?state=running").json["runs"]
+    return any(run["agent"] == "leads" and run["turns"] == 2 for run in found)
+
+
+def test_who_only_reads_says_and_stops_nothing(acme: Organisation) -> None:
+    viewer = Somebody(acme, "--role", "viewer").browser()
+    page = viewer.send("GET", "/console/chat")
+    assert (page.status, b'id="say"' in page.body) == (200, False)
+    assert viewer.post("/message", {"content": "hello", "agent": "echo"}).status == 403
+    for action in ("stop", "change", "delete"):
+        refused = send(viewer, f"/console/chat/cnv_x/{action}")
+        assert (refused.status, b"permission_missing" in refused.body) == (403, True)
