@@ -166,6 +166,13 @@ def chain_of_organisations(folder: Path, model: Model) -> Iterator[Scene]:
     assert (acme.stop(), globex.stop()) == (0, 0)
 
 
+def sign_in(page: Page, token: str) -> None:
+    """Sign in at the form that is shown, and wait until the page behind it works by its scripts."""
+    page.get_by_label("A token of yours").fill(token)
+    with page.expect_navigation(wait_until="load"):
+        page.get_by_role("button", name="Sign in").click()
+
+
 class Watched:
     """A page whose errors and requests are noted; leaving it fails where there is one of them."""
 
@@ -200,8 +207,7 @@ class Watched:
     def sign_in(self, path: str = "/console/") -> None:
         """Open a page of the console, as alice."""
         self.page.goto(f"{self.scene.acme.url}{path}")
-        self.page.get_by_label("A token of yours").fill(self.scene.token)
-        self.page.get_by_role("button", name="Sign in").click()
+        sign_in(self.page, self.scene.token)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._context.close()

@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.scene import Scene, Watched
+from tests.browser.scene import Scene, Watched, sign_in
 from tests.support.http import chat_body, stream
 
 RUNS = 200
@@ -65,8 +65,7 @@ def test_the_pages_of_a_busy_gateway_are_painted_at_once_and_go_on(
 ) -> None:
     with Watched(chromium, scene, width=1300, scheme="light") as page:
         page.goto(f"{scene.acme.url}/console/runs")
-        page.get_by_label("A token of yours").fill(scene.token)
-        page.keyboard.press("Enter")
+        sign_in(page, scene.token)
         expect(page.get_by_role("heading", name="Runs")).to_be_visible()
         page.goto(f"{scene.acme.url}/console/runs?state=running")
         painted(page, f"the list, {RUNS} runs going on")

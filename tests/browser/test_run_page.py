@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import accessibility
-from tests.browser.scene import Scene, Scheme, Watched
+from tests.browser.scene import Scene, Scheme, Watched, sign_in
 
 
 def look_at_the_bill(page: Page, scene: Scene) -> None:
@@ -40,8 +40,7 @@ def test_somebody_signs_in_and_watches_a_run_of_two_organisations(
     scene.stay()
     with Watched(chromium, scene, width=width, scheme=scheme) as page:
         page.goto(f"{scene.acme.url}/")
-        page.get_by_label("A token of yours").fill(scene.token)
-        page.get_by_role("button", name="Sign in").click()
+        sign_in(page, scene.token)
         expect(page.get_by_role("heading", name="Overview")).to_be_visible()
         accessibility.check(page)
 
@@ -79,9 +78,9 @@ def test_the_pages_are_walked_by_keyboard(chromium: Browser, scene: Scene) -> No
     with Watched(chromium, scene, width=1300, scheme="light") as page:
         page.goto(f"{scene.acme.url}/console/runs")
         page.get_by_label("A token of yours").fill(scene.token)
-        page.keyboard.press("Enter")
+        with page.expect_navigation(wait_until="load"):  # the keys are those of a script
+            page.keyboard.press("Enter")
         expect(page).to_have_url(f"{scene.acme.url}/console/runs")
-        page.wait_for_load_state("load")  # the keys are those of a script
         page.keyboard.press("/")
         expect(page.locator("#q")).to_be_focused()
         page.keyboard.press("Escape")
@@ -100,8 +99,7 @@ def test_a_turn_is_replayed_and_its_hop_gets_a_ring(chromium: Browser, scene: Sc
     reply = scene.acme.chat("once more", "lead", token=scene.token)
     with Watched(chromium, scene, width=1300, scheme="dark") as page:
         page.goto(f"{scene.acme.url}/console/runs/{reply.headers['x-tangle-runid']}")
-        page.get_by_label("A token of yours").fill(scene.token)
-        page.keyboard.press("Enter")
+        sign_in(page, scene.token)
         rows = page.locator(".waterfall tbody tr")
         rows.first.get_by_role("button").click()
         page.get_by_role("button", name="Replay this turn").click()
@@ -125,8 +123,7 @@ def test_an_abort_that_is_no_closed_stream_is_told(chromium: Browser, scene: Sce
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(f"{scene.acme.url}/console/runs")
-    page.get_by_label("A token of yours").fill(scene.token)
-    page.keyboard.press("Enter")
+    sign_in(page, scene.token)
     expect(page.get_by_role("heading", name="Runs")).to_be_visible()
     with page.expect_event("pageerror"):
         page.evaluate("() => { Promise.reject(new DOMException('of another', 'AbortError')); }")

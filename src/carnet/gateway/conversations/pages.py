@@ -49,6 +49,7 @@ from carnet.wire.grammar.times import when
 MOST_BYTES: Final = 16_384  # of what is changed
 PAGE_BYTES: Final = 1024 * 1024  # that a page of messages is counted as
 AT_A_TIME: Final = 50  # messages that are read for an export
+MOST_LOOKS: Final = 3  # at a conversation that changes while it is read
 CHANGES: Final = ("title", "archived", "unread", "head")
 FORMS: Final = ("json", "markdown")
 TRIGGERS: Final = ("message", "webhook", "schedule")
@@ -88,22 +89,15 @@ class ConversationPages:
     async def show(self, exchange: Exchange, caller: Caller, name: str) -> None:
         """GET /conversations/{id}: the newest messages first, those before `before`."""
         query = read_query(exchange.query.decode("latin-1"))
+        limit, before = read_lines(query), read_word(query, "before")
         conversation = await self._find(caller, name)
-        last, before = None, read_word(query, "before")
-        branch: Sequence[KeptMessage] = ()
-        messages: Sequence[Shown] = ()
-        if before is not None:
-            found = await self._conversations.message(conversation, before)
-            if found is None:
-                raise MessageNotFound
-            last = found.parent
         # Until its reader has taken it.
         async with self._readers.room(caller.actor.name, PAGE_BYTES):
-            if before is None or last is not None:
-                branch = await self._conversations.branch(
-                    conversation, last=last, limit=read_lines(query)
-                )
-                messages = await self._shown(conversation, branch)
+            if before is None:
+                conversation, branch = await self._newest(conversation, caller, limit)
+            else:
+                branch = await self._earlier(conversation, before, limit)
+            messages = await self._shown(conversation, branch)
             following = branch[-1].id if branch and branch[-1].parent is not None else None
             page = self._line(conversation) | {"messages": messages, "next": following}
             await reply_json(exchange, page)
@@ -177,6 +171,30 @@ class ConversationPages:
         if found is None:
             raise ConversationNotFound
         return found
+
+    async def _newest(
+        self, conversation: KeptConversation, caller: Caller, limit: int
+    ) -> tuple[KeptConversation, Sequence[KeptMessage]]:
+        """A conversation and its newest messages, of one moment.
+
+        An answer is written down together with those of whom it mentions: they are shown so too.
+        """
+        for _ in range(MOST_LOOKS):
+            branch = await self._conversations.branch(conversation, last=None, limit=limit)
+            seen, conversation = conversation, await self._find(caller, conversation.id)
+            if conversation == seen:
+                break
+        return seen, branch
+
+    async def _earlier(
+        self, conversation: KeptConversation, before: str, limit: int
+    ) -> Sequence[KeptMessage]:
+        found = await self._conversations.message(conversation, before)
+        if found is None:
+            raise MessageNotFound
+        if found.parent is None:
+            return ()
+        return await self._conversations.branch(conversation, last=found.parent, limit=limit)
 
     def _filter(self, query: Query) -> ConversationFilter:
         search, trigger = read_word(query, "search"), read_word(query, "trigger")
