@@ -40,7 +40,7 @@ from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.clock_skew import watch_clock_skew
 from carnet.runtime.system import SystemClock, SystemIds, new_seed
 from carnet.runtime.watchdog import Watchdog
-from carnet.stores.open import database_path, is_postgres
+from carnet.stores.open import database_path, is_postgres, start_store
 from carnet.telemetry import start_logging
 
 logger = logging.getLogger("carnet.serve")
@@ -138,7 +138,7 @@ async def _serve(
     clock, ids = SystemClock(), SystemIds()
     store = await open_from(settings, exclusive=True)
     try:
-        await store.start(own_limits(settings))
+        await start_store(store, settings.store.url, own_limits(settings))
         gateway = build(settings, store, clock, ids)
     except BaseException as error:
         await store.close()

@@ -4,12 +4,14 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from shlex import quote
 from types import ModuleType
+from typing import Final
 
-from carnet.errors import ConfigInvalid
+from carnet.core.people.proof import Spending
+from carnet.errors import ConfigInvalid, OutcomeUnknown, Overloaded, StorageUnavailable
 from carnet.ports.trust.keys import PinnedKey
 from carnet.ports.trust.trust import Peer
 from carnet.ports.world.clock import Clock, Ids
@@ -38,7 +40,10 @@ from carnet.stores.turn.interrupts import WAIT_HOURS
 from carnet.stores.turn.row import SqlConnection
 from carnet.stores.upkeep.retention import TASK_HOURS, RetentionHours
 
-__all__ = ["Store", "is_postgres", "migrate_store", "open_journal", "open_store"]
+__all__ = ["Store", "is_postgres", "migrate_store", "open_journal", "open_store", "start_store"]
+
+START_SECONDS: Final = 30.0  # that a server which was reached may take to answer whoever starts
+AGAIN_SECONDS: Final = 0.2
 
 
 async def open_store(
@@ -93,6 +98,42 @@ async def open_store(
     return await _refreshed(database, trust, keys, clock, us, hours)
 
 
+async def start_store(
+    store: Store,
+    url: str,
+    limits: Mapping[str, Spending] | None = None,
+    *,
+    seconds: float = START_SECONDS,
+) -> None:
+    """Take an open store into service, with the budgets that the configuration has.
+
+    A server that was reached may take some seconds to answer.
+    """
+
+    async def start() -> None:
+        await store.start(limits)
+
+    await (_patiently(start, seconds) if is_postgres(url) else start())
+
+
+async def _patiently(step: Callable[[], Awaitable[None]], seconds: float = START_SECONDS) -> None:
+    """Do again what a server answers late: who starts may wait, where a request is refused."""
+    trouble = "no answer"
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                try:
+                    await step()
+                except (StorageUnavailable, Overloaded, OutcomeUnknown) as error:
+                    trouble = error.detail
+                else:
+                    return
+                await asyncio.sleep(AGAIN_SECONDS)
+    except TimeoutError:
+        reason = f"the database does not answer in time ({trouble}); start again"
+        raise ConfigInvalid(trouble, key="[store] url", reason=reason) from None
+
+
 async def open_journal(url: str, *, base: Path) -> DialogueJournal:
     """Open the journal of a driver, `sqlite:var/j.db`, relative to `base`."""
     try:
@@ -131,7 +172,7 @@ async def _refreshed(
         database=database, trust=trust, secrets=secrets, clock=clock, worker=worker, hours=hours
     )
     try:
-        await store.refresh()
+        await (_patiently(store.refresh) if database.is_shared else store.refresh())
     except BaseException:
         await store.close()
         raise

@@ -16,7 +16,7 @@ from carnet.errors import ConfigInvalid, OutcomeUnknown, Overloaded, StorageUnav
 from carnet.ports.calls.turns import Claimed, Known
 from carnet.ports.trust.trust import NewToken
 from carnet.stores.migration import migrations
-from carnet.stores.open import Store, migrate_store
+from carnet.stores.open import Store, migrate_store, start_store
 from carnet.stores.postgres.writer import CONNECT_SECONDS
 from carnet.testing.wait import until_so
 from tests.stores.support import servers
@@ -223,6 +223,24 @@ async def test_a_postgres_that_is_down_is_noticed_by_a_store_that_nobody_uses(
     await proxy.up()
     await store.upkeep()
     assert store.is_writable()
+    await store.close()
+
+
+async def test_who_starts_waits_for_a_postgres_that_answers_late(
+    place: Place, proxy: Proxy
+) -> None:
+    store = await place.open(url=proxy.url)
+    await proxy.down()
+    starting = asyncio.create_task(start_store(store, proxy.url))
+    done, _ = await asyncio.wait({starting}, timeout=1)
+    assert not done
+    await proxy.up()
+    async with asyncio.timeout(BUSY_SECONDS):
+        await starting
+    assert store.is_writable()
+    await proxy.down()
+    with pytest.raises(ConfigInvalid, match="does not answer in time"):  # and not for ever
+        await start_store(store, proxy.url, seconds=0.5)
     await store.close()
 
 

@@ -21,6 +21,7 @@ from carnet.http.server import make_server
 from carnet.ports.engine.loop import Engine
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.system import SystemClock, SystemIds, new_seed
+from carnet.stores.open import start_store
 
 logger = logging.getLogger("carnet.engine")
 
@@ -59,7 +60,7 @@ async def _serve(
     try:
         async with opened(settings) as store:
             bound(store, settings, starter_of(settings))
-            await store.start()
+            await start_store(store, settings.store.url)
             running = build_engine(settings, store, http, clock, ids, engine=engine)
             try:
                 engine_listen(sockets)

@@ -179,12 +179,13 @@ class ConversationPages:
 
         An answer is written down together with those of whom it mentions: they are shown so too.
         """
+        branch = await self._conversations.branch(conversation, last=None, limit=limit)
         for _ in range(MOST_LOOKS):
-            branch = await self._conversations.branch(conversation, last=None, limit=limit)
             seen, conversation = conversation, await self._find(caller, conversation.id)
             if conversation == seen:
                 break
-        return seen, branch
+            branch = await self._conversations.branch(conversation, last=None, limit=limit)
+        return conversation, branch
 
     async def _earlier(
         self, conversation: KeptConversation, before: str, limit: int
