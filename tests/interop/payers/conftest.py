@@ -56,7 +56,7 @@ verifier = "voucher"
 
 [payers."x402:"]
 target = "agents:verify"
-seconds = 1
+seconds = 3
 
 [payers."acct-"]
 target = "agents:verify"

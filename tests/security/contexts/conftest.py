@@ -16,6 +16,7 @@ AGENTS_HERE = (
     + '''
 
 import json
+import time
 
 import msgspec
 
@@ -69,6 +70,12 @@ async def wipe(what: str) -> str:
     return "gone"
 
 
+def hang():
+    """Block until the test has been answered all the same."""
+    while not (Path(__file__).parent / "answered").exists():
+        time.sleep(0.01)
+
+
 def judge(principal, context, action):
     """A policy: the words of the agent's name say what it does."""
     with (Path(__file__).parent / "asked.txt").open("a") as asked:
@@ -81,18 +88,14 @@ def judge(principal, context, action):
     if action.agent == "odd":
         return 7
     if action.agent == "late":
-        import time
-
-        time.sleep(5)
+        hang()
     return None
 
 
 async def ajudge(principal, context, action):
     """The same as a coroutine, that blocks where it should not."""
     if action.agent == "late":
-        import time
-
-        time.sleep(5)
+        hang()
     return action.agent != "refused"
 '''
 )

@@ -1,7 +1,6 @@
 """The operator's policy: asked before a call and before each tool; it may only deny."""
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +19,7 @@ CONFIG = CONFIG_HERE + "".join(
     f'[agents.{name}]\nkind = "python"\ntarget = "agents:echo"\n' for name in NAMES
 )
 CONFIG += '[agents.denied]\nkind = "python"\ntarget = "agents:denied_below"\n'
-POLICY = '\n[policy]\ntarget = "agents:{}"\nseconds = 0.5\n'
+POLICY = '\n[policy]\ntarget = "agents:{}"\nseconds = 3\n'
 
 
 @pytest.fixture(scope="module", params=["judge", "ajudge"])
@@ -84,10 +83,9 @@ def test_a_call_that_it_denies_takes_nothing_of_a_budget(judged: Organisation) -
 
 
 def test_one_that_is_late_has_denied_and_holds_up_nobody(judged: Organisation) -> None:
-    began = time.monotonic()
-    reply = judged.chat("hi", "late")
+    reply = judged.chat("hi", "late")  # while the policy has said nothing
+    (judged.folder / "answered").touch()
     assert (reply.status, reply.code) == (403, "policy_denied")
-    assert time.monotonic() - began < 4  # the policy sleeps for five
     assert executions(judged.folder, "late") == []
     assert not judged.held()
 
