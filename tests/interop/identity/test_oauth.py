@@ -32,6 +32,10 @@ AT_GLOBEX = """
 jwks_url = "{issuer}/keys"
 scopes = {{ "a2a:message.send" = ["call:who", "pay"], "a2a:task.read" = ["run:read"] }}
 
+[identity.oauth."https://login.example/realms/b"]
+jwks_url = "{issuer}/keys"
+scopes = {{ "a2a:message.send" = ["call:who"], "a2a:task.read" = ["run:read"] }}
+
 [identity.oauth."{issuer}"]
 introspection_url = "{issuer}/introspect"
 client_id = "globex"
@@ -206,6 +210,27 @@ def test_scopes_permit_what_they_were_mapped_to_and_no_more(scene: Scene) -> Non
     assert code_of(hers) == "task_not_found"
     unread = scene.ask(scene.jwt(scope="a2a:message.send"), "GetTask", id=task)
     assert code_of(unread) == "permission_missing"
+
+
+def test_the_users_of_two_issuers_at_one_host_are_not_the_same_callers(scene: Scene) -> None:
+    """Realms of one server are as many issuers, and each names its users as it likes."""
+    task = result_of(scene.ask(scene.jwt()))["task"]["id"]
+    namesake = scene.jwt(iss=f"{NAMED}/realms/b")
+    assert caller_of(scene.ask(namesake))["name"] == "oauth:login.example/realms/b#user-1"
+    assert code_of(scene.ask(namesake, "GetTask", id=task)) == "task_not_found"
+    assert result_of(scene.ask(scene.jwt(), "GetTask", id=task))["id"] == task
+
+
+def test_names_that_would_be_one_are_refused_at_the_start(scene: Scene) -> None:
+    config = scene.globex.folder / "carnet.toml"
+    before = config.read_text()
+    config.write_text(before.replace(f"{NAMED}/realms/b", f"{NAMED}/"))
+    try:
+        found = scene.globex.try_carnet("config", "check")
+    finally:
+        config.write_text(before)
+    assert found.returncode == 2
+    assert "an issuer 'login.example' with the name that another issuer has" in found.stderr
 
 
 def test_an_issuer_is_asked_about_a_token_that_names_nobody(scene: Scene) -> None:
