@@ -134,7 +134,7 @@ def test_an_id_that_one_account_has_used_is_not_used_by_another(payers: Payers) 
 def test_a_payment_beside_a_signature_must_be_signed(payers: Payers, header: str) -> None:
     """What a middlebox could have written pays for nothing, and what it takes away is missed."""
     stark = Sender("stark.example", payers.stark.kid, bytes(range(32)))
-    value = payers.forge() if header == "carnet-payment" else f"eyJ4Ijp7fX0-signed-{header}"
+    value = payers.forge() if header == "carnet-payment" else f"itself-{header[:9]}-signed"
     body = json.dumps({"model": "open", "messages": [{"role": "user", "content": "hi"}]}).encode()
 
     def signed(*more: tuple[str, str]) -> Signed:
