@@ -176,7 +176,7 @@ IDENTITY = (
     Mutant(
         "mentionable:evidence:verified",
         "guards/caller/evidence.py",
-        "if not ed25519.holds(key, stated.signed, stated.signature):",
+        "if not ed25519.holds(key, await covered(stated.signed, item), stated.signature):",
         "if False:",
         tests=_ASIDE,
     ),

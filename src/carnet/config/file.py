@@ -37,6 +37,7 @@ from carnet.config.settings import (
 )
 from carnet.config.sources import Sources, dotted, nearest
 from carnet.config.tools import BUILT_IN, FIND_TOOLS, OF_WAYS, TOOL_NAME, WAYS, ToolSettings
+from carnet.config.trust.identity import IdentitySettings, same_issuers
 from carnet.config.trust.payers import wrong_with_key
 from carnet.core.people.address import check_local
 from carnet.errors import AddressInvalid, ConfigInvalid
@@ -107,6 +108,8 @@ def load(
         _check_tools(sources, parts["engine"], parts["agents"])
     if None not in (parts["agents"], parts["owner"]):
         _check_owner(sources, parts["owner"], parts["agents"])
+    if None not in (parts["gateway"], parts["identity"]):
+        sources.part(lambda: _check_issuers(sources, parts["identity"], parts["gateway"].domain))
     sources.check()
     return Settings(**parts, source=path, base=path.parent, origins=sources.origins)
 
@@ -280,6 +283,14 @@ def _check_models(
             continue
         if engine.is_in_process and chosen_model(agent.model, engine, models) is None:
             sources.part(partial(sources.refuse, (*path, "kind"), no_model(models)))
+
+
+def _check_issuers(sources: Sources, identity: IdentitySettings, domain: str) -> None:
+    """Refuse issuers whose users would be the same callers, and have the same accounts."""
+    same = same_issuers(identity, domain)
+    if same is not None:
+        whose = "this gateway has" if same == domain else "another issuer has"
+        sources.refuse(("identity",), f"has an issuer '{same[:60]}' with the name that {whose}")
 
 
 def _check_model(sources: Sources, path: KeyPath, named: str | None, models: Sequence[str]) -> None:

@@ -138,10 +138,12 @@ class Limits(Struct, frozen=True, kw_only=True):
     calls_per_caller: Annotated[int, whole(1), "Calls one caller may have running at once."] = 512
     calls: Annotated[int, whole(1), "Calls all callers together may have running at once."] = 4096
     sender_calls_per_minute: Annotated[
-        int, whole(1), "Signed calls that one sender may make within a minute."
+        int,
+        whole(1),
+        "Calls that one sender may make within a minute, signed or by access tokens of others.",
     ] = 600
     agent_calls_per_minute: Annotated[
-        int, whole(1), "Signed calls that all senders together may make to one agent in a minute."
+        int, whole(1), "Such calls that all senders together may make to one agent in a minute."
     ] = 60_000
     sender_tokens_per_day: Annotated[
         int | None,

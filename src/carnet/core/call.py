@@ -308,13 +308,15 @@ class Call(Admitted, frozen=True, kw_only=True):
         """The quota of its caller that counts it while it waits; a child waits in its parent's.
 
         All tokens of a person are counted together, and so are the names that a peer gives itself.
+        The users of an issuer of access tokens are not: none of them speaks for another.
         """
         if self.is_child:
             return None
         actor, standing = self.caller.actor, self.caller.standing
         if standing is not None:
             return WAITS + (standing.peer or standing.sender)
-        return WAITS + (actor.domain or self.caller.owner)
+        is_user = actor.domain is None or actor.how == "a2a-oauth"
+        return WAITS + (self.caller.owner if is_user else actor.domain or "")
 
 
 def call_of(admitted: Admitted, target: Target, record: Turn, **more: Any) -> Call:  # noqa: ANN401, RUF100

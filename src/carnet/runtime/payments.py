@@ -7,7 +7,8 @@ account pays, up to which amount, and by which id the payment is used up; or wit
 text that says why not. Without an id the credential pays again and again, up to its limit in all.
 
 Law 1. It fails closed: an exception, an answer that is in no form and one that is late refuse.
-Law 2. A payment with an id is used once, here as with vouchers: in the transaction of the turn.
+Law 2. A payment with an id is used once, here as with vouchers: in the transaction of the turn. An
+       id is that of its account: who pays may have chosen it, and uses up nobody else's.
 Law 3. What it answers or raises is for our log, without the credential. The caller is told that it
        was refused, and nothing of why.
 """
@@ -76,10 +77,10 @@ class PluggedVerifier:
 
     def _worth(self, found: _Answer, now: int) -> VerifiedPayment:
         account, most = Account(self._issuer, found.account), parse_amount(found.limit)
-        name = f"{self._issuer}#{found.id or found.account}"
-        once = None
+        name, once = f"{self._issuer}#{found.account}", None
         if found.id is not None:
-            once = Nonce(f"payer:{self._issuer}", found.id, now + USED_SECONDS * SECOND_US)
+            once = Nonce(f"payer:{name}", found.id, now + USED_SECONDS * SECOND_US)
+            name = f"{name} {found.id}"  # neither of them has a space
         return VerifiedPayment(
             account=account,
             quota=f"payer:{name}",

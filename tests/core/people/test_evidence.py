@@ -99,7 +99,7 @@ def test_subjects_of_one_issuer_share_what_it_may_owe() -> None:
     )
     payer = payer_of(grant)
     assert (payer.account, payer.quota, payer.limit) == (
-        Account("login.example", "u"),
-        "oauth:login.example",
+        Account("login.example/x", "u"),
+        "oauth:login.example/x",
         7,
     )

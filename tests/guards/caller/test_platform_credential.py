@@ -1,8 +1,12 @@
 """Credentials whose use cannot be recorded, or that end while they are looked at."""
 
+import sys
+from collections import Counter
+from types import FrameType
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from carnet.core.call import Ask, Claim
 from carnet.core.people.address import Identities
@@ -14,6 +18,7 @@ from carnet.guards.candidate import Candidate
 from carnet.ports.calls.turns import Nonce
 from carnet.testing.clock import FakeClock
 from carnet.wire.crypto import ed25519
+from carnet.wire.grammar import jcs
 from carnet.wire.identity import did_document, platform_credential
 from carnet.wire.identity.did_document import DidDocument
 
@@ -61,6 +66,13 @@ class Everybody:
         return bool(found.issuer)
 
 
+class Nobody:
+    """Is believed."""
+
+    def admits(self, found: Evidence, /) -> bool:
+        return not found.issuer
+
+
 def candidate(**more: Any) -> Candidate:
     made = Evidence(
         id="urn:uuid:1",
@@ -70,6 +82,7 @@ def candidate(**more: Any) -> Candidate:
         audience=("@echo@acme.example",),
         issued=NOW,
         expires=NOW + 300,
+        source=more.get("source", {}),
     )
     written = platform_credential.write(
         made, challenge="m-1", method=f"{DID}#k1", sign=ed25519.signer(SEED)
@@ -144,3 +157,39 @@ def test_a_claim_without_credentials_costs_nothing() -> None:
     found = candidate()
     found.claim = Claim(dialect="", agent="", ask=Ask(messages=()), digest=b"", request=b"")
     assert guard(found) is None
+
+
+@pytest.mark.parametrize(
+    ("policy", "numbers", "faults", "at_once"),
+    [
+        (Everybody(), 1, (), 2),  # of the proof, and of the rest
+        (Everybody(), 3_000, (), 0),  # which is long: beside the loop
+        (Nobody(), 1, ("untrusted_issuer",), 0),
+        (Nobody(), 3_000, ("untrusted_issuer",), 0),
+    ],
+)
+async def test_what_is_signed_is_gone_through_for_who_is_trusted_and_beside_the_loop(
+    policy: Everybody | Nobody, numbers: int, faults: tuple[str, ...], at_once: int
+) -> None:
+    """A73: whoever may call could have the loop held by a credential that it has made up."""
+    clock, entered = FakeClock(wall_us=NOW * 1_000_000), Counter[object]()
+    source = {"source": {"seen": list(range(numbers))}}
+    carried = candidate(source=source).claim.carried  # which is signed beforehand
+    assert carried is not None
+    at = Identities(["echo"], domain="acme.example", default="echo")
+    guard = CredentialsPresented(Documents(), policy, at, clock, Uses(clock))
+    found = candidate()
+    found.claim = structs.replace(found.claim, carried=carried)
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        entered[frame.f_code] += event == "call"
+
+    waiting = guard(found)
+    assert waiting is not None
+    sys.setprofile(note)  # of this thread, which is the loop's
+    try:
+        await waiting
+    finally:
+        sys.setprofile(None)
+    assert found.faults == faults
+    assert entered[jcs.canonical.__code__] == at_once

@@ -22,7 +22,7 @@ from tests.interop.identity.scene import (
     now,
 )
 from tests.support.a2a.pages import PageHost
-from tests.support.a2a.wire import result_of
+from tests.support.a2a.wire import message, result_of
 from tests.support.http import Reply, request
 from tests.support.organisation import Organisation
 
@@ -144,6 +144,43 @@ def test_tasks_are_those_of_the_user_and_scopes_permit_what_they_say(scene: Fede
     assert code_of(scene.ask(sends, "GetTask", id=task)) == "permission_missing"
     reads = scene.token(scope="a2a:task.read")
     assert code_of(scene.ask(reads)) == "permission_missing"
+
+
+CALLBACK = {"url": "https://hooks.example/x"}
+OPERATIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "SendMessage": ("a2a:message.send", {}),
+    "SendStreamingMessage": ("a2a:message.stream", {}),
+    "GetTask": ("a2a:task.read", {}),
+    "SubscribeToTask": ("a2a:task.resubscribe", {}),
+    "CreateTaskPushNotificationConfig": ("a2a:task.push-config", CALLBACK),
+    "ListTaskPushNotificationConfigs": ("a2a:task.push-config", {}),
+}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_scope_is_for_its_own_operation_alone(scene: Federated, operation: str) -> None:
+    """Several of them are one permission here, which is not what they were asked for."""
+    needed, given = OPERATIONS[operation]
+    if "Message" in operation:
+        asked = message()
+    else:
+        task = result_of(scene.ask(scene.token()))["task"]["id"]
+        name = "taskId" if "Config" in operation else "id"
+        asked = given | {name: task}
+    every = {scope for scope, _ in OPERATIONS.values()}
+    others = scene.token(scope=" ".join(sorted(every - {needed})))
+    refused = scene.ask(others, operation, **asked)
+    assert code_of(refused) == "permission_missing"
+    assert needed in json.dumps(refused.json)
+    own = scene.ask(scene.token(scope=needed), operation, **asked)
+    assert b"permission_missing" not in own.body, own
+
+
+def test_who_asks_to_be_called_back_needs_the_scope_for_it(scene: Federated) -> None:
+    asked = message() | {"configuration": {"taskPushNotificationConfig": CALLBACK}}
+    refused = scene.ask(scene.token(scope="a2a:message.send"), "SendMessage", **asked)
+    assert code_of(refused) == "permission_missing"
+    assert "a2a:task.push-config" in json.dumps(refused.json)
 
 
 def test_who_goes_on_with_a_task_does_nothing_else(scene: Federated) -> None:

@@ -16,8 +16,6 @@ from tests.interop.identity.test_federation import CLIENT, CONTINUATION, GRANT, 
 from tests.support.model import Answer, Asked, Model
 from tests.support.organisation import Organisation
 
-RESOURCE = "https://there.example/agents/one"
-
 
 class Abroad(NamedTuple):
     """A gateway, an agent elsewhere, and the server that gives tokens for it."""
@@ -25,6 +23,10 @@ class Abroad(NamedTuple):
     acme: Organisation
     there: Model
     server: Issuer
+
+    @property
+    def resource(self) -> str:
+        return f"{self.there.url}/one"
 
     def forms(self) -> list[dict[str, list[str]]]:
         return [form for path, _, form in self.server.asked if path == "/token"]
@@ -48,7 +50,7 @@ def abroad(database: Databases, tmp_path_factory: pytest.TempPathFactory) -> Ite
         acme.configure(
             "".join(
                 f'[agents.{name}]\nkind = "a2a"\nurl = "{there.url}/{name}"\nauth = "federation"\n'
-                for name in ("one", "slow", "strange")
+                for name in ("one", "slow", "strange", "mixed")
             )
             + f'[egress]\nallow = ["{server.url.removeprefix("http://")}"]\n'
         )
@@ -98,7 +100,9 @@ class _Agent:
 
     def _card(self, name: str) -> dict[str, Any]:
         server = "http://127.0.0.1:9" if name == "strange" else self._server
-        params = {"authorization_server": f"{server}/meta", "resource": RESOURCE}
+        # A server that is listed, and the resource of an agent there that is not this one.
+        host = self._server if name == "mixed" else self._url
+        params = {"authorization_server": f"{server}/meta", "resource": f"{host}/{name}"}
         return {
             "name": name,
             "version": "1",
@@ -138,7 +142,7 @@ def test_a_token_is_exchanged_for_whom_we_call_and_used_until_its_end(abroad: Ab
         assert acme.chat("hello", "one").text == "well"
     (form,) = abroad.forms()
     assert form["grant_type"] == [GRANT]
-    assert form["resource"] == [RESOURCE]
+    assert form["resource"] == [abroad.resource]
     assert "actor_token" not in form
     header, claims = claims_of(acme, form["subject_token"][0])
     assert (header["typ"], header["alg"]) == (SUBJECT, "EdDSA")
@@ -176,6 +180,15 @@ def test_a_card_leads_us_to_no_other_host(abroad: Abroad) -> None:
     reply = abroad.acme.chat("hello", "strange")
     assert reply.code == "peer_credential_missing"
     assert len(abroad.server.asked) == before
+
+
+def test_a_card_is_shown_no_token_that_opens_another(abroad: Abroad) -> None:
+    """The server is a listed one, which gives tokens for agents of its own too."""
+    before = len(abroad.server.asked)
+    reply = abroad.acme.chat("hello", "mixed")
+    assert reply.code == "peer_credential_missing"
+    assert len(abroad.server.asked) == before
+    assert not [each for each in abroad.there.asked if each.path == "/mixed"]
 
 
 def test_a_server_that_refuses_is_told_as_that(abroad: Abroad) -> None:

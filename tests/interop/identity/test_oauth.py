@@ -30,7 +30,13 @@ NAMED = "https://login.example"
 AT_GLOBEX = """
 [identity.oauth."https://login.example"]
 jwks_url = "{issuer}/keys"
-scopes = {{ "a2a:message.send" = ["call:who", "pay"], "a2a:task.read" = ["run:read"] }}
+[identity.oauth."https://login.example".scopes]
+"a2a:message.send" = ["call:who", "call:asks", "pay"]
+"a2a:task.read" = ["run:read"]
+
+[identity.oauth."https://login.example/realms/b"]
+jwks_url = "{issuer}/keys"
+scopes = {{ "a2a:message.send" = ["call:who"], "a2a:task.read" = ["run:read"] }}
 
 [identity.oauth."{issuer}"]
 introspection_url = "{issuer}/introspect"
@@ -43,10 +49,17 @@ scopes = {{ "a2a:message.send" = ["call:who"] }}
 kind = "python"
 target = "agents:who"
 
+[agents.asks]
+kind = "python"
+target = "agents:asks"
+
 [agents.paid]
 kind = "python"
 target = "agents:who"
 price = "0.01"
+
+[limits]
+waiting_per_caller = 2
 """
 AT_ACME = """
 [agents.there]
@@ -208,6 +221,39 @@ def test_scopes_permit_what_they_were_mapped_to_and_no_more(scene: Scene) -> Non
     assert code_of(unread) == "permission_missing"
 
 
+def test_the_users_of_two_issuers_at_one_host_are_not_the_same_callers(scene: Scene) -> None:
+    """Realms of one server are as many issuers, and each names its users as it likes."""
+    task = result_of(scene.ask(scene.jwt()))["task"]["id"]
+    namesake = scene.jwt(iss=f"{NAMED}/realms/b")
+    assert caller_of(scene.ask(namesake))["name"] == "oauth:login.example/realms/b#user-1"
+    assert code_of(scene.ask(namesake, "GetTask", id=task)) == "task_not_found"
+    assert result_of(scene.ask(scene.jwt(), "GetTask", id=task))["id"] == task
+
+
+def test_names_that_would_be_one_are_refused_at_the_start(scene: Scene) -> None:
+    config = scene.globex.folder / "carnet.toml"
+    before = config.read_text()
+    config.write_text(before.replace(f"{NAMED}/realms/b", f"{NAMED}/"))
+    try:
+        found = scene.globex.try_carnet("config", "check")
+    finally:
+        config.write_text(before)
+    assert found.returncode == 2
+    assert "an issuer 'login.example' with the name that another issuer has" in found.stderr
+
+
+def test_what_one_user_leaves_waiting_costs_the_others_no_place(scene: Scene) -> None:
+    """Those of one issuer are as many callers: none speaks for another."""
+
+    def state_of(user: str) -> str:
+        asked = scene.ask(scene.jwt(aud="@asks@globex.example", sub=user), agent="asks")
+        return str(result_of(asked)["task"]["status"]["state"]).removeprefix("TASK_STATE_")
+
+    waits = "INPUT_REQUIRED"
+    assert [state_of("user-1") for _ in range(3)] == [waits, waits, "FAILED"]
+    assert state_of("user-2") == waits
+
+
 def test_an_issuer_is_asked_about_a_token_that_names_nobody(scene: Scene) -> None:
     scene.issuer.active["opaque-1"] = {
         "active": True,
@@ -278,3 +324,15 @@ def test_a_token_that_is_refused_is_obtained_anew(scene: Scene) -> None:
     assert (refused.status, refused.code) == (502, "peer_refused")
     scene.acme.chat("hello", "there")
     assert scene.issuer.times("/token") > before
+
+
+def test_each_user_has_a_rate(scene: Scene) -> None:
+    scene.globex.stop()
+    config = scene.globex.folder / "carnet.toml"
+    limit = "[limits]\nsender_calls_per_minute = 3\n"
+    config.write_text(config.read_text().replace("[limits]\n", limit))
+    scene.globex.start()
+    for _ in range(3):
+        assert caller_of(scene.ask(scene.jwt(sub="user-3")))
+    assert code_of(scene.ask(scene.jwt(sub="user-3"))) == "rate_limited"
+    assert caller_of(scene.ask(scene.jwt(sub="user-4")))

@@ -46,6 +46,9 @@ def verify(payment, call):
         return f"no funds behind {payment}"
     if kind == "odd":
         return {"account": "a b", "limit": "much"}
+    if kind == "id":
+        account, _, id = rest.partition("-")
+        return {"account": account, "limit": "1", "id": id}
     if payment.startswith("acct-"):
         return {"account": rest, "limit": "0.0005"}
     return {"account": "0xab12", "limit": "1", "id": payment[-16:]}

@@ -4,10 +4,13 @@ import json
 from typing import Any
 
 import pytest
+from nacl.signing import SigningKey
 
+from tests.interop.identity.scene import Elsewhere
 from tests.interop.payers.conftest import Payers
 from tests.support.agents_api.client import message
 from tests.support.http import Reply, request
+from tests.support.signing.signed import Line, Sender, Signed, travelling
 
 X402 = "https://github.com/google-a2a/a2a-x402/v0.1"
 
@@ -112,18 +115,61 @@ def test_an_account_without_an_id_pays_up_to_its_limit_in_all(payers: Payers) ->
     assert chat(payers, "other", ("carnet-payment", "acct-of-trent")).status == 200
 
 
-def test_a_payment_beside_a_signature_must_be_signed(payers: Payers) -> None:
-    """What a middlebox could have written pays for nothing."""
-    body = {"model": "paid", "messages": [{"role": "user", "content": "hi"}]}
+def test_an_id_that_one_account_has_used_is_not_used_by_another(payers: Payers) -> None:
+    """Who pays chooses it, and could else use up what somebody else is about to pay with."""
+
+    def paid(account: str) -> tuple[int, list[tuple[str, str]]]:
+        reply = chat(payers, "hi", ("carnet-payment", f"x402:id-{account}-nonce-1"))
+        if reply.status != 200:
+            return reply.status, []
+        run = reply.headers["x-tangle-runid"]
+        return reply.status, [posting[:2] for posting in payers.billed(run)]
+
+    assert paid("mallory") == (200, [("x402", "mallory")])
+    assert paid("trent") == (200, [("x402", "trent")])
+    assert paid("mallory") == (402, [])
+
+
+@pytest.mark.parametrize("header", ["carnet-payment", "x-payment", "payment-signature"])
+def test_a_payment_beside_a_signature_must_be_signed(payers: Payers, header: str) -> None:
+    """What a middlebox could have written pays for nothing, and what it takes away is missed."""
+    stark = Sender("stark.example", payers.stark.kid, bytes(range(32)))
+    value = payers.forge() if header == "carnet-payment" else f"itself-{header[:9]}-signed"
+    body = json.dumps({"model": "open", "messages": [{"role": "user", "content": "hi"}]}).encode()
+
+    def signed(*more: tuple[str, str]) -> Signed:
+        return travelling(stark, "globex.example", body, beside=more)
+
+    port = int(payers.globex.url.rpartition(":")[2])
+    with Line(port) as line:
+        added = line.send(signed(("accept", f'"{header}": x')).beside((header, value)))
+        assert (added.status, added.code) == (401, "header_not_signed")
+        taken = line.send(signed((header, value)).but(without=(header,)))
+        assert (taken.status, taken.code) == (401, "signature_invalid")
+        paid = line.send(signed((header, value)))
+        assert paid.status == 200, paid
+    (posting,) = payers.billed(paid.headers["x-tangle-runid"])
+    payer = ("stark.example", "pepper") if header == "carnet-payment" else ("x402", "0xab12")
+    assert (posting[0], posting[1].partition("#")[0]) == payer
+
+
+def test_a_payment_beside_a_credential_pays(payers: Payers) -> None:
+    """A JWT covers nothing of its request, as a token does not."""
+    stark = Elsewhere("stark.example", SigningKey(bytes(range(32))), payers.stark.kid)
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "SendMessage",
+        "params": {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}]}},
+    }
     headers = [
+        ("authorization", f"Bearer {stark.jwt('@open@globex.example')}"),
         ("content-type", "application/json"),
-        ("signature-input", 'sig=("@method");created=1;keyid="k";tag="carnet"'),
-        ("signature", "sig=:AAAA:"),
         ("carnet-payment", payers.forge()),
     ]
-    url = f"{payers.globex.url}/v1/chat/completions"
+    url = f"{payers.globex.url}/agents/open/a2a"
     reply = request("POST", url, headers, json.dumps(body).encode())
-    assert reply.status in {400, 401}
+    assert "result" in reply.json, reply
 
 
 def test_a_payment_that_is_in_no_form_is_refused_by_its_header(payers: Payers) -> None:

@@ -3,6 +3,8 @@
 import json as stdlib_json
 import math
 import struct
+import sys
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -167,3 +169,28 @@ def test_what_others_made_can_be_digested_with_all_its_digits_and_levels() -> No
     assert canonical(deep, max_levels=64) == b"[" * 64 + b"]" * 64
     with pytest.raises(NotCanonical):
         canonical([deep], max_levels=64)
+
+
+def work(value: object) -> int:
+    """How many functions are entered, and generators gone on with, to write a value."""
+    entered = 0
+
+    def note(_: FrameType, event: str, __: object) -> None:
+        nonlocal entered
+        entered += event == "call"
+
+    sys.setprofile(note)
+    try:
+        canonical(value)
+    finally:
+        sys.setprofile(None)
+    return entered
+
+
+def test_the_work_grows_with_the_size_of_a_value_and_not_with_its_depth() -> None:
+    """Strangers choose both: 1,000 numbers below 30 lists cost 30 lists more than those alone."""
+    flat: Any = list(range(1000))
+    deep = flat
+    for _ in range(30):
+        deep = [deep]
+    assert work(deep) <= work(flat) + 3 * 30

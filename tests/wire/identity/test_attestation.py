@@ -35,7 +35,7 @@ def test_what_is_written_is_read_and_signed() -> None:
     found = attestation.read(written())
     assert found.evidence == MADE
     assert found.begins == MADE.issued
-    assert ed25519.holds(ed25519.public_of(SEED), found.signed, found.signature)
+    assert ed25519.holds(ed25519.public_of(SEED), found.signed(), found.signature)
     assert written()["issued_at"] == "2023-11-14T22:13:20.000Z"
     plain = attestation.write(
         Evidence(subject="a", issuer="b", method="c", audience=("d",), id="number-1"),
@@ -86,7 +86,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("more", "fault"), FAULTS, ids=str)
 def test_what_is_not_right_is_told_in_a_word(more: dict[str, Any], fault: str) -> None:
     with pytest.raises(EvidenceInvalid) as caught:
-        attestation.read(written(**more))
+        attestation.read(written(**more)).signed()
     assert caught.value.fault == fault
 
 

@@ -42,7 +42,7 @@ def test_what_is_written_is_read_and_signed() -> None:
     found = platform_credential.read(written())
     assert found.evidence == MADE
     assert (found.domain, found.challenge, found.method) == ("@b@bots.example", "m-1", METHOD)
-    (base,) = found.bases
+    (base,) = found.bases()
     assert ed25519.holds(ed25519.public_of(SEED), base, found.signature)
     plain = Evidence(subject="a", issuer="b", method="c", audience=("d",), id="e", issued=1)
     assert "assurance" not in written(plain)["credentialSubject"]
@@ -68,10 +68,10 @@ def test_what_is_written_is_read_and_signed() -> None:
 )
 def test_what_is_not_in_its_form_is_told_in_a_word(more: dict[str, Any], fault: str | None) -> None:
     if fault is None:
-        assert platform_credential.read(written(**more)).challenge == "m-1"
+        assert platform_credential.read(written(**more)).bases()
         return
     with pytest.raises(EvidenceInvalid) as raised:
-        platform_credential.read(written(**more))
+        platform_credential.read(written(**more)).bases()
     assert raised.value.fault == fault
 
 
@@ -85,4 +85,4 @@ _ANY = st.recursive(
 def test_whatever_the_value_it_is_a_credential_or_set_aside(value: object) -> None:
     for each in (value, written(credentialSubject=value), written(proof=value)):
         with contextlib.suppress(EvidenceInvalid):
-            platform_credential.read(each)
+            platform_credential.read(each).bases()

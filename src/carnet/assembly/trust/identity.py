@@ -126,7 +126,7 @@ def build_bearers(settings: Settings) -> Bearers:
     own = [own_url(settings)] if settings.identity.federation else []
     return Bearers(
         [*own, *[each.issuer for each in issuers]],
-        asks=any(each.introspection_url for each in issuers),
+        asks=len([each for each in issuers if each.introspection_url]) == 1,
     )
 
 

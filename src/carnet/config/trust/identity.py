@@ -24,6 +24,7 @@ from msgspec import Struct
 from carnet.config import readers as read
 from carnet.config.readers import SecretRef, ValueReader, Wrong
 from carnet.core.people.evidence import ANYTHING, AllowRule, TrustedIssuer
+from carnet.core.people.grant import issuer_name
 from carnet.core.people.permissions import is_permission
 from carnet.core.trust.did import read_did
 from carnet.core.trust.federation import FederationRule
@@ -244,6 +245,13 @@ def token_issuers() -> ValueReader:
         return tuple([_issuer(str(name), each) for name, each in value.items()])
 
     return ValueReader(expects, given, _from_text(given, expects))
+
+
+def same_issuers(identity: "IdentitySettings", domain: str) -> str | None:
+    """A name that two issuers would have in records, or one and this gateway; None: all differ."""
+    rules = {read_did(rule.issuer).domain for rule in identity.federation}
+    names = [domain, *rules, *[issuer_name(each.issuer) for each in identity.oauth]]
+    return next((name for name in names if names.count(name) > 1), None)
 
 
 def _issuer(name: str, value: Any) -> OAuthIssuerSettings:

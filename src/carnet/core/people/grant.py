@@ -3,6 +3,7 @@
 Law 1. The token is a secret; a grant holds names and permissions of ours, and no more than its
        issuer was configured to give.
 Law 2. Who vouches for an account answers for it: the limit that bounds it is the voucher's.
+Law 3. The users of two issuers are never the same callers, also where both are at one host.
 """
 
 from collections.abc import Iterable
@@ -36,8 +37,14 @@ class Grant(Struct, frozen=True, kw_only=True):
 
     @property
     def host(self) -> str:
-        """The host of its issuer, by which records name it."""
-        return urlsplit(self.issuer).netloc
+        """The name of its issuer in records: its host, with the path where it has one."""
+        return issuer_name(self.issuer)
+
+
+def issuer_name(url: str) -> str:
+    """What an issuer is called in records: `login.example`, or `login.example/realms/acme`."""
+    parts = urlsplit(url)
+    return f"{parts.netloc}{parts.path}".rstrip("/")
 
 
 def payer_of(grant: Grant) -> Payer:

@@ -65,9 +65,33 @@ def admitting(
     return next((each for each in rules if each.admits(issuer, method, subject, agent)), None)
 
 
+_FOR: Final = {
+    "subscribe": RESUBSCRIBE,
+    "cancel": CANCEL,
+    "callbacks": PUSH_CONFIG,
+    "callback": PUSH_CONFIG,
+    "add_callback": PUSH_CONFIG,
+    "remove_callback": PUSH_CONFIG,
+}
+
+
+def scope_for(about: str) -> str:
+    """The scope that a question about a task is for."""
+    return _FOR.get(about, READ)
+
+
+def lacks(scopes: frozenset[str], needed: str) -> bool:
+    """Whether somebody whom scopes of the profile bind has not this one of them.
+
+    Several stand for one permission of ours, which alone would let each do what the others are for.
+    """
+    return needed not in scopes and not scopes.isdisjoint(SCOPES)
+
+
 def permissions_of(scopes: Iterable[str], agent: str, *, pays: bool) -> frozenset[str]:
-    """What scopes permit at one agent."""
-    found = set[str]()
+    """What scopes permit at one agent, and the scopes themselves: they bind as well."""
+    scopes = [each for each in scopes if each in SCOPES]
+    found = set[str](scopes)
     for scope in scopes:
         if scope in MESSAGE_SCOPES:
             found |= {f"call:{agent}"} | ({"pay"} if pays else set())

@@ -8,6 +8,7 @@ Law 2. Whose payment it is, and what it is worth, is nothing that is known here.
 from msgspec import structs
 
 from carnet.core.call import Claim
+from carnet.core.people.proof import Proof
 from carnet.errors import HeaderNotSigned, PaymentRefused
 from carnet.wire.dialects.dialect import Arrival
 from carnet.wire.travel.payment import PAYS, read_payment
@@ -24,6 +25,12 @@ def with_payment(claim: Claim, arrival: Arrival) -> Claim:
     if claim.payment is not None:  # the body has brought one
         raise PaymentRefused(reason="several")
     proof = claim.proof
-    if proof is not None and not any(f'"{header}"'.encode() in base for base in proof.bases):
+    if proof is not None and not _is_covered(header, proof):
         raise HeaderNotSigned
     return structs.replace(claim, payment=payment)
+
+
+def _is_covered(header: str, proof: Proof) -> bool:
+    """Whether a header is one of the lines that were signed, and not part of what one says."""
+    line = f'\n"{header}": '.encode()
+    return any(line in b"\n" + base for base in proof.bases)

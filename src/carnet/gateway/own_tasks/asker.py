@@ -12,6 +12,7 @@ from msgspec import Struct
 from carnet.core.call import ANY_AGENT
 from carnet.core.people.identity import Caller
 from carnet.core.people.proof import Asking
+from carnet.core.trust.federation import lacks, scope_for
 from carnet.errors import (
     CarnetError,
     DestinationMismatch,
@@ -59,10 +60,14 @@ class Asker(Struct, frozen=True):
         sender = standing.principal
         return TaskScope(agent=agent, has_context=True, sender=sender, speakers=speakers)
 
-    def check(self, permission: str) -> None:
+    def check(self, permission: str, about: str) -> None:
         """Refuse a token that may not; a signature is good for what its sender asked for."""
-        if self.caller is not None and not self.caller.may(permission):
+        if self.caller is None:
+            return
+        if not self.caller.may(permission):
             raise PermissionMissing(permission=permission)
+        if lacks(self.caller.scopes, scope_for(about)):
+            raise PermissionMissing(permission=scope_for(about))
 
 
 class Askers:

@@ -107,7 +107,7 @@ class OwnTasks:
 
     async def _answer(self, exchange: Exchange, question: TaskQuestion, asker: Asker) -> None:
         if question.about == "subscribe":
-            asker.check(READ)
+            asker.check(READ, question.about)
             task = await self._own(question, asker)
             await self._parts.subscriptions.follow(exchange, self._dialect, task, question, asker)
             return
@@ -138,7 +138,7 @@ class OwnTasks:
     ) -> QuestionResult:
         if question.about == "extended_card":  # whoever has shown a token may know what it may do
             return CardView(self._parts.card(question.agent or "", self._askers.known(asker)))
-        asker.check(CANCEL if question.about == "cancel" else READ)
+        asker.check(CANCEL if question.about == "cancel" else READ, question.about)
         match question.about:
             case "changed":
                 return await self._list(question, asker, held)

@@ -178,9 +178,12 @@ class Intake:
     def _rates(self, candidate: Candidate) -> tuple[Rate, ...]:
         by = self._by
         rates: tuple[Rate, ...] = ()
-        if by is not None and candidate.claim.proof is not None:
+        is_granted = candidate.grant is not None
+        if by is not None and (is_granted or candidate.claim.proof is not None):
             agent = f"agent:{candidate.target.name}"
-            sender = bucket_of(counted_as(candidate))
+            # Each user of an issuer has a rate of its own.
+            counted = candidate.caller.actor.name if is_granted else counted_as(candidate)
+            sender = bucket_of(counted)
             rates = (
                 Rate(bucket=sender, calls=by.sender_calls, seconds=MINUTE),
                 Rate(bucket=agent, calls=by.agent_calls, seconds=MINUTE),

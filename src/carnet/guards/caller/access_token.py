@@ -3,6 +3,7 @@
 Law 1. A token is taken of issuers that the operator has configured, and of nobody else: what a
        token says of its issuer chooses among those, and leads nowhere.
 Law 2. What it permits is what the issuer's scopes were mapped to: never more than a right of ours.
+       Scopes of OAuth federation bind beside that: to send is not to stream, nor to be called back.
 Law 3. Its subject pays up to what its issuer may owe, which all subjects of that issuer share.
 """
 
@@ -11,7 +12,8 @@ from typing import Protocol
 
 from carnet.core.people.grant import AccessToken, Grant
 from carnet.core.people.identity import Actor, Caller
-from carnet.errors import TokenInvalid
+from carnet.core.trust.federation import PUSH_CONFIG, SEND, STREAM, lacks
+from carnet.errors import PermissionMissing, TokenInvalid
 from carnet.guards.candidate import Candidate
 
 
@@ -40,6 +42,11 @@ class Granted:
         claim = candidate.claim
         candidate.grant = await self._grants.find(shown, claim.agent, candidate.now)
         candidate.caller = caller_of(candidate.grant)
+        needed = [STREAM if claim.ask.stream else SEND]
+        needed += [] if claim.callback is None else [PUSH_CONFIG]
+        for scope in needed:
+            if lacks(candidate.caller.scopes, scope):
+                raise PermissionMissing(permission=scope)
 
 
 def caller_of(grant: Grant) -> Caller:

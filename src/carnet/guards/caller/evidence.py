@@ -30,6 +30,7 @@ from carnet.core.people.proof import SECOND_US
 from carnet.errors import AddressInvalid, CarnetError
 from carnet.guards.candidate import Candidate
 from carnet.guards.single_use import check_time, use_once
+from carnet.guards.vouched import covered
 from carnet.ports.trust.keys import KeyRing, NotLearned
 from carnet.ports.trust.nonces import SingleUses
 from carnet.ports.trust.trust import Peers
@@ -122,7 +123,7 @@ class Evidenced:
         check_time(begins, ends, candidate.now)
         key = await self._key(found, candidate.now)
         check_time(begins, ends, self._clock.wall_us())
-        if not ed25519.holds(key, stated.signed, stated.signature):
+        if not ed25519.holds(key, await covered(stated.signed, item), stated.signature):
             raise EvidenceInvalid("invalid_signature")
         await use_once(self._nonces, _EVIDENCE + found.issuer, found.id or "", ends, candidate)
         check_time(begins, ends, self._clock.wall_us())

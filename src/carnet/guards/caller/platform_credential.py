@@ -21,6 +21,7 @@ from carnet.core.trust.did import read_did
 from carnet.errors import AddressInvalid, CarnetError
 from carnet.guards.candidate import Candidate
 from carnet.guards.single_use import check_time, use_once
+from carnet.guards.vouched import covered
 from carnet.ports.trust.dids import DidDocuments
 from carnet.ports.trust.nonces import SingleUses
 from carnet.ports.world.clock import Clock
@@ -115,9 +116,11 @@ class CredentialsPresented:
         return found
 
     async def _check_signature(self, stated: StatedCredential) -> None:
-        if _holds(stated, await self._document(stated)) is True:
+        document = await self._document(stated)
+        bases = await covered(stated.bases, stated.item)
+        if _holds(stated, bases, document) is True:
             return
-        holds = _holds(stated, await self._document(stated, again=True))
+        holds = _holds(stated, bases, await self._document(stated, again=True))
         if holds is None:  # it is not there now either
             raise EvidenceInvalid("issuer_controller_mismatch")
         if not holds:
@@ -133,11 +136,13 @@ class CredentialsPresented:
         return found
 
 
-def _holds(stated: StatedCredential, document: DidDocument) -> bool | None:
+def _holds(
+    stated: StatedCredential, bases: tuple[bytes, ...], document: DidDocument
+) -> bool | None:
     """Whether it is signed with the key that it names; None where there is no such key."""
     method = document.methods.get(stated.method)
     if method is None:
         return None
     if not document.vouches(stated.method):
         raise EvidenceInvalid("issuer_controller_mismatch")
-    return any(ed25519.holds(method.key, base, stated.signature) for base in stated.bases)
+    return any(ed25519.holds(method.key, base, stated.signature) for base in bases)

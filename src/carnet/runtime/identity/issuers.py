@@ -7,8 +7,11 @@ Law 1. Where keys lie and who is asked stands in the configuration. Nothing that
        fetched from or sent to.
 Law 2. What was verified is remembered until its end, at most a minute where its issuer was asked,
        under its issuer and a digest of it; so is what an issuer did not know. Both are bounded, for
-       each issuer by itself: the tokens of one displace nobody else's.
-Law 3. A few questions are under way at once; whoever comes then is told so.
+       each issuer by itself: the tokens of one displace nobody else's, nor do made-up ones.
+Law 3. A few questions are under way at once, for each issuer by itself; whoever comes then is told
+       so.
+Law 4. A token that names nobody is told to the only issuer that can be asked. Where there are
+       several it is nobody's: one would be told the tokens of another.
 """
 
 import asyncio
@@ -67,6 +70,24 @@ class _Kept(Struct, frozen=True):
     until: int  # microseconds since the epoch
 
 
+class _Of:
+    """What is remembered of one issuer, and who asks it."""
+
+    def __init__(self) -> None:
+        self.known: Memo[bytes, _Kept] = Memo(MOST_REMEMBERED)
+        self.unknown: Memo[bytes, _Kept] = Memo(MOST_REMEMBERED)  # which anybody can make up
+        self.free = asyncio.Semaphore(AT_ONCE)
+        self.waiting = 0
+
+    def find(self, digest: bytes, now: int) -> _Kept | None:
+        found = self.known.get(digest) or self.unknown.get(digest)
+        return found if found is not None and found.until > now else None
+
+    def keep(self, digest: bytes, found: _Kept) -> None:
+        (self.unknown if found.grant is None else self.known).keep(digest, found)
+        (self.known if found.grant is None else self.unknown).pop(digest, None)
+
+
 class Issuers:
     """Verifies access tokens."""
 
@@ -86,51 +107,32 @@ class Issuers:
         self._url = url
         self._fetching = Fetching(http)
         self._keys: Remembered[tokens.Keys] = Remembered(self._load, clock, most=64)
-        self._kept: dict[str, Memo[bytes, _Kept]] = {
-            each.issuer: Memo(MOST_REMEMBERED) for each in issuers
-        }
-        self._free = asyncio.Semaphore(AT_ONCE)
-        self._waiting = 0
+        self._of = {each.issuer: _Of() for each in issuers}
+        asked = [each for each in issuers if each.introspection_url is not None]
+        self._asked = asked[0] if len(asked) == 1 else None
 
     @property
     def names(self) -> frozenset[str]:
         """What tokens name them by."""
         return frozenset(self._issuers)
 
-    @property
-    def asks(self) -> bool:
-        """Whether one of them is asked about tokens that name nobody."""
-        return any(each.introspection_url for each in self._issuers.values())
-
     async def find(self, shown: AccessToken, agent: str, now: int) -> Grant:
         """What a token grants at an agent."""
-        if shown.issuer is not None:
-            one = self._issuers.get(shown.issuer)
-            found = None if one is None else await self._of(one, shown.token, agent, now)
-        else:
-            found = await self._of_any(shown.token, agent, now)
+        one = self._asked if shown.issuer is None else self._issuers.get(shown.issuer)
+        found = None if one is None else await self._granted(one, shown.token, agent, now)
         if found is None:
             raise TokenInvalid
         return found
 
-    async def _of_any(self, token: Secret, agent: str, now: int) -> Grant | None:
-        """What a token grants that names no issuer: those are asked that can be."""
-        for each in self._issuers.values():
-            if each.introspection_url is not None:
-                found = await self._of(each, token, agent, now)
-                if found is not None:
-                    return found
-        return None
-
-    async def _of(self, one: OAuthIssuer, token: Secret, agent: str, now: int) -> Grant | None:
-        kept, digest = self._kept[one.issuer], sha256(token.reveal().encode()).digest()
+    async def _granted(self, one: OAuthIssuer, token: Secret, agent: str, now: int) -> Grant | None:
+        kept, digest = self._of[one.issuer], sha256(token.reveal().encode()).digest()
         ours = frozenset(one.audience) or self._identities.names(agent, self._url)
         digest += sha256("\0".join(sorted(ours)).encode()).digest()  # it may be for one agent alone
-        known = kept.get(digest)
-        if known is not None and known.until > now:
+        known = kept.find(digest, now)
+        if known is not None:
             return known.grant
         if one.introspection_url is not None:
-            found = await self._asked(one, token, ours, now)
+            found = await self._told(one, token, ours, now)
         else:
             found = await self._verified(one, token, ours, now)
         kept.keep(digest, found)
@@ -175,9 +177,7 @@ class Issuers:
 
     # -------------------------------------------------------------- by asking
 
-    async def _asked(
-        self, one: OAuthIssuer, token: Secret, ours: frozenset[str], now: int
-    ) -> _Kept:
+    async def _told(self, one: OAuthIssuer, token: Secret, ours: frozenset[str], now: int) -> _Kept:
         unknown = _Kept(None, now + ASKED_SECONDS * SECOND_US)
         answer = await self._ask(one, token)
         if answer.get("active") is not True:
@@ -195,16 +195,17 @@ class Issuers:
     async def _ask(self, one: OAuthIssuer, token: Secret) -> dict[str, object]:
         form = {"token": token.reveal(), "token_type_hint": "access_token"}
         request = form_request(one.introspection_url or "", form, one.client_id, one.client_secret)
-        if self._free.locked() and self._waiting >= QUEUE:
+        own = self._of[one.issuer]
+        if own.free.locked() and own.waiting >= QUEUE:
             raise Overloaded("too many wait for what an issuer says of tokens", retry_after=1)
-        self._waiting += 1
+        own.waiting += 1
         try:
-            async with self._free:
+            async with own.free:
                 return await send_form(self._http, request)
         except CarnetError:
             raise Overloaded("an issuer cannot be asked now", retry_after=5) from None
         finally:
-            self._waiting -= 1
+            own.waiting -= 1
 
     async def close(self) -> None:
         """End what is being fetched."""

@@ -147,10 +147,11 @@ class RunProof:
 
     async def __call__(self, asked: ProofAsk, /) -> CallTree | None:
         """The receipts of a run, judged; None if there is nothing to see."""
+        until = self._clock.monotonic() + asked.seconds
         nodes = await self.gather(asked)
         if nodes is None:
             return None
-        judged = _Judged({}, [], 0)
+        judged = _Judged({}, [], 0, set(), until)
         for node in nodes:
             await self._judge(node, judged, is_first=True)
         return CallTree(
@@ -164,7 +165,7 @@ class RunProof:
         """Judge a receipt, and those below it as far as it holds."""
         await asyncio.sleep(0)  # others' turn: a partner chooses how many there are
         receipt, name = node.receipt, travel.receipt_hash(node.text).hex()
-        verdict, faults = await self._signature(receipt), travel.check_links(node)
+        verdict, faults = await self._signature(receipt, judged), travel.check_links(node)
         if verdict is None or (is_first and verdict == VOUCHED):  # nobody names the first ones
             faults = ["its signature does not hold", *faults]
         judged.faults.extend((receipt.issuer, receipt.turn, fault) for fault in faults)
@@ -174,8 +175,12 @@ class RunProof:
         for each in node.below:
             await self._judge(each, judged, is_first=False)
 
-    async def _signature(self, receipt: travel.Receipt) -> str | None:
-        """Whether its issuer has signed it, or is not known here; None if it has not."""
+    async def _signature(self, receipt: travel.Receipt, judged: "_Judged") -> str | None:
+        """Whether its issuer has signed it, or is not known here; None if it has not.
+
+        A partner chooses whose receipts it shows, and by which keys: nobody is asked for keys twice
+        for that, nor any more when the time of the walk is over.
+        """
         sender, now = AGENT + receipt.issuer, self._clock.wall_us()
         if self._line.peers.find(receipt.issuer) is None:
             return VOUCHED
@@ -183,6 +188,9 @@ class RunProof:
             try:
                 key = self._keys.find(sender, receipt.keyid, now)
             except (NotLearned, KeyUnknown):
+                if sender in judged.asked or self._clock.monotonic() >= judged.until:
+                    return VOUCHED
+                judged.asked.add(sender)
                 await self._keys.need(sender)
                 key = self._keys.find(sender, receipt.keyid, now)
         except KeyRevoked:
@@ -196,6 +204,8 @@ class _Judged(Struct):
     verdicts: dict[str, str]
     faults: list[tuple[str, str, str]]
     unproved: int
+    asked: set[str]  # whose keys were looked for
+    until: float
 
 
 def _read(body: bytes) -> tuple[ReceiptNode, ...]:

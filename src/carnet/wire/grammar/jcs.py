@@ -6,13 +6,14 @@ ECMAScript does.
 
 Law 1. It depends on the value alone: equal values give equal bytes, whatever they were read from.
 Law 2. A reader whose numbers are doubles finds the value again, and gives it the same form.
-Law 3. What has no canonical form is refused: NaN, Infinity, an integer beyond +/-(2^53 - 1), half
+Law 3. Its time grows with the size of the value, however deep that lies: strangers choose both.
+Law 4. What has no canonical form is refused: NaN, Infinity, an integer beyond +/-(2^53 - 1), half
        a surrogate pair, more levels than our own reader takes, anything that is not JSON. Who has
        to digest what others made asks for `any_integer` (in all its digits) and more levels.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Final
 
@@ -31,44 +32,34 @@ class NotCanonical(ValueError):
 
 def canonical(value: object, *, max_levels: int = MAX_LEVELS, any_integer: bool = False) -> bytes:
     """The one spelling of a JSON value."""
-    scalar = _write_any_scalar if any_integer else _write_scalar
+    pieces: list[str] = []
     try:
-        return "".join(_write(value, max_levels, scalar)).encode()
+        _write(value, max_levels, _write_any_scalar if any_integer else _write_scalar, pieces)
+        return "".join(pieces).encode()
     except UnicodeEncodeError:
         raise NotCanonical("a string holds half of a surrogate pair") from None
 
 
-def _write(value: object, levels: int, scalar: Scalar) -> Iterator[str]:
+def _write(value: object, levels: int, scalar: Scalar, pieces: list[str]) -> None:
+    """Add the spelling of a value: its time grows with its size, however deep it lies."""
     if isinstance(value, dict):
-        yield from _write_object(value, levels, scalar)
+        _refuse_depth(levels)
+        separator = "{"
+        for key in sorted(value, key=_code_units):
+            pieces.append(f"{separator}{encode_basestring(str(key))}:")
+            _write(value[key], levels - 1, scalar, pieces)
+            separator = ","
+        pieces.append("}" if value else "{}")
     elif isinstance(value, list | tuple):
-        yield from _write_array(value, levels, scalar)
+        _refuse_depth(levels)
+        separator = "["
+        for member in value:
+            pieces.append(separator)
+            _write(member, levels - 1, scalar, pieces)
+            separator = ","
+        pieces.append("]" if value else "[]")
     else:
-        yield scalar(value)
-
-
-def _write_object(members: dict[object, object], levels: int, scalar: Scalar) -> Iterator[str]:
-    _refuse_depth(levels)
-    separator = "{"
-    for key in sorted(members, key=_code_units):
-        yield separator
-        yield encode_basestring(str(key))
-        yield ":"
-        yield from _write(members[key], levels - 1, scalar)
-        separator = ","
-    yield "}" if members else "{}"
-
-
-def _write_array(
-    values: list[object] | tuple[object, ...], levels: int, scalar: Scalar
-) -> Iterator[str]:
-    _refuse_depth(levels)
-    separator = "["
-    for value in values:
-        yield separator
-        yield from _write(value, levels - 1, scalar)
-        separator = ","
-    yield "]" if values else "[]"
+        pieces.append(scalar(value))
 
 
 def _refuse_depth(levels: int) -> None:
@@ -92,7 +83,7 @@ def _write_scalar(value: object) -> str:
     if value is None or isinstance(value, bool):
         return _WORDS[value]
     if isinstance(value, int):
-        if abs(value) > MAX_INTEGER:
+        if not -MAX_INTEGER <= value <= MAX_INTEGER:
             raise NotCanonical("an integer beyond 2^53 - 1")
         return str(value)
     if isinstance(value, float):

@@ -59,8 +59,13 @@ class StatedEvidence(Struct, frozen=True, kw_only=True):
 
     evidence: Evidence
     begins: int  # seconds since the epoch
-    signed: bytes
+    item: dict[str, Any]  # as it came
     signature: bytes
+
+    def signed(self) -> bytes:
+        """What its signature covers: found when it is asked for, since that takes a while."""
+        proof = {name: each for name, each in self.item["proof"].items() if name != "value"}
+        return _canonical(self.item | {"proof": proof})
 
 
 def read_carrier(value: object) -> list[Any]:
@@ -93,7 +98,6 @@ def read(value: object) -> StatedEvidence:
         raise EvidenceInvalid("malformed")
     if expires > issued + MOST_SECONDS:
         raise EvidenceInvalid("limit_exceeded")
-    unsigned = {name: each for name, each in proof.items() if name != "value"}
     return StatedEvidence(
         evidence=Evidence(
             subject=_text(value, "subject", MOST_SUBJECT),
@@ -110,7 +114,7 @@ def read(value: object) -> StatedEvidence:
             key=kid,
         ),
         begins=begins,
-        signed=_canonical(value | {"proof": unsigned}),
+        item=value,
         signature=_signature(proof.get("value")),
     )
 

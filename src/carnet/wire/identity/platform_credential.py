@@ -81,8 +81,21 @@ class StatedCredential(Struct, frozen=True, kw_only=True):
     method: str  # the name of the key that has signed it
     begins: int  # microseconds since the epoch
     ends: int
-    bases: tuple[bytes, ...]  # what the signature covers, in either form that is written
+    item: dict[str, Any]  # as it came
     signature: bytes
+
+    def bases(self) -> tuple[bytes, ...]:
+        """What its signature covers, in either form that is written.
+
+        Found when it is asked for, since that takes a while.
+        """
+        value, proof = self.item, self.item["proof"]
+        unsigned = {name: each for name, each in proof.items() if name != "proofValue"}
+        forms = [unsigned]
+        if "@context" not in unsigned:  # some digest it with the proof all the same
+            forms.append(unsigned | {"@context": value["@context"]})
+        rest = _digest({name: each for name, each in value.items() if name != "proof"})
+        return tuple([_digest(form) + rest for form in forms])
 
 
 def read_carrier(value: object) -> list[Any]:
@@ -114,7 +127,7 @@ def read(value: object) -> StatedCredential:
         method=_text(proof, "verificationMethod", 640),
         begins=begins,
         ends=ends,
-        bases=_bases(value, proof),
+        item=value,
         signature=_signature(proof.get("proofValue")),
     )
 
@@ -157,7 +170,7 @@ def write(
         "domain": audience,
         "challenge": challenge,
     }
-    value = multibase.write(sign(_digests(made, proof)))
+    value = multibase.write(sign(_digest(proof) + _digest(made)))
     return made | {"proof": proof | {"proofValue": value}}
 
 
@@ -212,21 +225,11 @@ def _context(value: object) -> dict[str, Any]:
     return value
 
 
-def _bases(value: dict[str, Any], proof: dict[str, Any]) -> tuple[bytes, ...]:
-    unsigned = {name: each for name, each in proof.items() if name != "proofValue"}
-    rest = {name: each for name, each in value.items() if name != "proof"}
-    forms = [unsigned]
-    if "@context" not in unsigned:  # some digest it with the proof all the same
-        forms.append(unsigned | {"@context": value["@context"]})
-    return tuple([_digests(rest, form) for form in forms])
-
-
-def _digests(rest: dict[str, Any], proof: dict[str, Any]) -> bytes:
+def _digest(value: dict[str, Any]) -> bytes:
     try:
-        parts = [sha256(jcs.canonical(each)).digest() for each in (proof, rest)]
+        return sha256(jcs.canonical(value)).digest()
     except ValueError:
         raise EvidenceInvalid("malformed") from None
-    return b"".join(parts)
 
 
 def _written(seconds: int) -> str:

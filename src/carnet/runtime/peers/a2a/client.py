@@ -3,7 +3,8 @@
 Law 1. They go to the origin of the card, which the operator wrote down, or to one that he lists in
        `[egress] allow`. A card cannot send us, and what we are known by, anywhere else (A18).
 Law 2. We are known as the card asks: by a bearer token or a key in a header. What it asks for
-       beside is named before anything leaves.
+       beside is named before anything leaves. A token that is exchanged is for the agent that it is
+       sent to: a card that names another's resource would be shown what opens that.
 Law 3. Without either, a Carnet that is listed knows us by our signature; one that is to know us by
        a credential is sent a new one with every request, for it alone. Another whose card knows
        signed requests (Envoys) is sent such, beside what else we are known by.
@@ -143,6 +144,7 @@ class A2aClient:
         secrets: Mapping[str, Secret] = {}
         offer = None if mints else self._offer(card)
         if offer is not None:
+            self._check_resource(offer, interface)
             secrets = credentials(card, await self._exchanged(offer, cause), None)
         elif not mints and (self.access is not None or not self._signs(card)):
             token, api_key = self._held
@@ -167,6 +169,14 @@ class A2aClient:
             raise PeerCredentialMissing("its card offers no exchange", schemes=SCHEME)
         is_bare = self._held == (None, None) and not self._signs(card)
         return offer if is_set or is_bare else None
+
+    def _check_resource(self, offer: FederationOffer, interface: a2a.Interface) -> None:
+        """Refuse to ask for a token that is for somebody else than who is sent it."""
+        found, peer = origin_of(offer.resource), self.endpoint.peer
+        own = [origin_of(self.endpoint.site.url), origin_of(interface.url)]
+        if found is None or (found not in own and found[1] != peer):
+            reason = "its card offers tokens for another host than its own"
+            raise PeerCredentialMissing(reason, schemes=SCHEME)
 
     async def _exchanged(
         self, offer: FederationOffer, cause: Caused | None, task: str | None = None
