@@ -149,8 +149,9 @@ class Queue:
         batch.finishes = finishes.share(batch.finishes, most)
         callers = claims.room.keys() | finishes.room.keys()
         if callers and (len(callers) > 1 or callers != self._latest):
+            if self._latest or len(callers) > 1:  # else nobody has written before
+                self._beside_until = now + BESIDE_SECONDS
             self._latest = callers
-            self._beside_until = now + BESIDE_SECONDS
         self._is_behind = bool(claims.waiting or appends.waiting or finishes.waiting)
 
     def put_back(self, claims: list[Job]) -> None:
