@@ -43,7 +43,7 @@ BUSY_SECONDS: Final = 3.0  # less than callers wait, so that they are told why
 BUSY_LOOK_SECONDS: Final = 0.02
 TURNS: Final = 16  # of the loop: in each, a caller begins with four requests at the most
 TURNS_BESIDE: Final = 4  # where others wait too
-QUIET_TURNS: Final = 2  # in which none came: then none is awaited
+QUIET_TURNS: Final = 3  # in which none came: from its claim to its end, a short call takes three
 
 
 class SqliteWriter:
