@@ -7,7 +7,7 @@ from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_jsonrpc_routes
-from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
+from a2a.server.tasks import InMemoryTaskStore, TaskStore, TaskUpdater
 from a2a.types.a2a_pb2 import AgentCapabilities, AgentCard, Part, Role
 from starlette.applications import Starlette
 
@@ -52,7 +52,7 @@ def build_tasks() -> Starlette:
     return build(TaskExecutor())
 
 
-def build(executor: AgentExecutor | None = None) -> Starlette:
+def build(executor: AgentExecutor | None = None, store: TaskStore | None = None) -> Starlette:
     """The application, as its documentation puts it together."""
     card = AgentCard(
         name="bench",
@@ -63,7 +63,9 @@ def build(executor: AgentExecutor | None = None) -> Starlette:
         default_output_modes=["text/plain"],
     )
     requests = DefaultRequestHandler(
-        agent_executor=executor or Executor(), task_store=InMemoryTaskStore(), agent_card=card
+        agent_executor=executor or Executor(),
+        task_store=store or InMemoryTaskStore(),
+        agent_card=card,
     )
     return Starlette(routes=create_jsonrpc_routes(requests, rpc_url="/a2a"))
 

@@ -12,7 +12,7 @@ from bench.floors import FLOORS, MB
 from bench.held import Held
 from bench.measures import RATE, SYNC_BYTES, SYNC_COUNT, Added, Throughput, Window
 from bench.results import Results
-from bench.subjects import CONNECTIONS, SUBJECTS, Subject
+from bench.subjects import A2A_DURABLE, A2A_PACKAGE, CONNECTIONS, SUBJECTS, Subject
 from bench.tasks import Beside, p50, per_cpu_second
 from bench.upstream import BURST_EVENTS
 
@@ -87,7 +87,19 @@ def _print_aligned(rows: Sequence[tuple[str, ...]]) -> None:
         print(f"{row[0].ljust(widths[0])}  {middle}  {row[-1]}".rstrip())
 
 
+def _show_a2a(results: Results) -> None:
+    """Both ratios: the floor is against the tasks in memory, those on the disk do what ours do."""
+    in_memory, on_disk = results.a2a_ratio(), results.a2a_ratio(A2A_DURABLE)
+    parts = [] if in_memory is None else [f"{in_memory:.1f} x {A2A_PACKAGE}, tasks in memory"]
+    parts += (
+        [] if on_disk is None else [f"{on_disk:.1f} x {A2A_DURABLE}, tasks on the disk as ours"]
+    )
+    if parts:
+        print(f"A2A       {'; '.join(parts)}")
+
+
 def _show_rest(results: Results) -> None:
+    _show_a2a(results)
     print(f"disk      {ms(results.sync)}: median of {SYNC_COUNT} fdatasync of {SYNC_BYTES} bytes")
     _show_flat("flat", "requests", results.flat)
     _show_flat("signed", "signed requests", results.signed)
@@ -198,6 +210,7 @@ def to_json(results: Results) -> dict[str, Any]:
             "load_core": results.cores.load,
         },
         "subjects": {name: _subject_json(results, name) for name in results.throughputs},
+        "a2a": {name: results.a2a_ratio(name) for name in (A2A_PACKAGE, A2A_DURABLE)},
         "fdatasync_seconds": results.sync,
         "flat": _flat_json(results.flat),
         "signed": _flat_json(results.signed),

@@ -46,9 +46,9 @@ class Results:
             return None
         return self.signed.per_cpu_second / fresh.per_cpu_second
 
-    def a2a_ratio(self) -> float | None:
+    def a2a_ratio(self, beside: str = A2A_PACKAGE) -> float | None:
         """Messages for a CPU second, against the package that answers them with tasks as well."""
-        ours, package = self.throughputs.get(A2A), self.throughputs.get(A2A_PACKAGE)
+        ours, package = self.throughputs.get(A2A), self.throughputs.get(beside)
         if ours is None or package is None:
             return None
         return ours.per_cpu_second / package.per_cpu_second

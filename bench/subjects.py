@@ -25,6 +25,7 @@ ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
 CARNET = str(BIN / "carnet")
 CONNECTIONS = 64
+A2A_FILE = "BENCH_A2A_FILE"  # where the package of A2A keeps its tasks, if on the disk
 WARM_UP_SECONDS = 1.0
 # It sweeps its whole nonce table on each call and slows down with every request it has answered:
 # this many are a fresh process, and the figure is the best it gives.
@@ -315,6 +316,14 @@ def a2a_tasks(site: Site) -> Iterator[Target]:
 
 
 @contextmanager
+def a2a_durable(site: Site) -> Iterator[Target]:
+    """The same with its tasks on the disk, as ours are; without a caller, a journal or a ledger."""
+    env = {A2A_FILE: str(site.folder / "a2a-tasks.db")}
+    with _uvicorn(site, "bench.a2a_store:build_durable", factory=True, env=env) as (pid, port):
+        yield Target(pid=pid, port=port, requests=a2a_peer.requests(), mark=a2a_peer.TASK_MARK)
+
+
+@contextmanager
 def a2a(site: Site) -> Iterator[Target]:
     """A JSON-RPC message endpoint."""
     with _uvicorn(site, "bench.a2a_peer:build", factory=True) as (pid, port):
@@ -332,10 +341,8 @@ class Subject:
 
 REFERENCE = "caddy"
 SIGNED, SIGNED_HOP, SAMVAD = "carnet-signed", "carnet-signed-hop", "samvad"
-A2A, A2A_PACKAGE = (
-    "carnet-a2a",
-    "a2a-sdk-tasks",
-)  # which does the same: a task to be asked for later
+# The package does the same: a task to be asked for later, in memory and in a database.
+A2A, A2A_PACKAGE, A2A_DURABLE = "carnet-a2a", "a2a-sdk-tasks", "a2a-sdk-durable"
 SUBJECTS = (
     Subject(name="carnet", does="token, journal, ledger, forward (openai)", run=carnet_openai),
     Subject(name="carnet-postgres", does="the same, on PostgreSQL", run=carnet_postgres),
@@ -347,5 +354,6 @@ SUBJECTS = (
     Subject(name=SAMVAD, does="verify a signature, answer; no store", run=samvad),
     Subject(name=A2A, does="SendMessage, a durable task, ledger, echo", run=carnet_a2a),
     Subject(name=A2A_PACKAGE, does="SendMessage, a task in memory, answer", run=a2a_tasks),
+    Subject(name=A2A_DURABLE, does="SendMessage, a task in SQLite, answer", run=a2a_durable),
     Subject(name="a2a-sdk", does="JSON-RPC message send, answer; no store", run=a2a),
 )

@@ -1,6 +1,7 @@
 """Turns that run once, are shown to many, and are said again."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 
@@ -52,6 +53,24 @@ async def test_an_exception_of_the_agent_ends_in_one_failure_and_costs_nothing()
     assert events[-1] == Failed("agent_failed", {})
     assert stage.turns.debits == []
     assert stage.turns.turns[1].code == "agent_failed"
+
+
+async def test_turns_that_have_ended_leave_nothing_to_the_collector_of_cycles() -> None:
+    stage = Stage(target("speak", agent=native(speak)))
+    await stage.ask("speak")
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        for _ in range(10):
+            await stage.ask("speak", "a b")
+        gc.collect()
+        left = {type(one).__name__ for one in gc.garbage if "carnet" in type(one).__module__}
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert left == set()
 
 
 async def test_tokens_are_priced() -> None:

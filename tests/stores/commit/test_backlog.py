@@ -110,6 +110,8 @@ async def test_who_writes_alone_has_whole_batches_and_beside_others_its_share() 
     ask(ALICE, 3 * SHARE)
     assert len(queue.take().claims) == 3 * SHARE
     ask(ALICE, 3 * SHARE)
+    assert len(queue.take().claims) == 3 * SHARE  # nobody was there before her
+    ask(ALICE, 3 * SHARE)
     ask(bob, 1)
     queue.take()  # from now on there are two
     ask(ALICE, 3 * SHARE)

@@ -5,12 +5,14 @@ import json
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Awaitable, Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from carnet.core.people.identity import Payer
 from carnet.errors import Internal, Overloaded, StorageUnavailable
-from carnet.ports.calls.turns import Claimed, Known
+from carnet.ports.calls.turns import Claimed, Known, TurnClaim, Verdict
 from carnet.stores.open import Store
 from carnet.stores.sqlite import driver as sqlite
 from carnet.stores.sqlite import writer
@@ -48,6 +50,63 @@ async def test_the_error_of_a_broken_row_does_not_repeat_its_values(store: Store
     with pytest.raises(Internal) as caught:
         await store.turns.claim(a_claim(agent="sk-tan-secret" + LONE_SURROGATE))
     assert "sk-tan-secret" not in str(caught.value)
+
+
+@pytest.fixture
+def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many claims each batch held that was written."""
+    found: list[int] = []
+    claim = sqlite.SqliteDriver.claim
+
+    def counted(self: sqlite.SqliteDriver, claims: Sequence[TurnClaim]) -> list[Verdict]:
+        found.append(len(claims))
+        return claim(self, claims)
+
+    monkeypatch.setattr(sqlite.SqliteDriver, "claim", counted)
+    return found
+
+
+async def a_claim_a_turn(store: Store, number: int, payers: Sequence[Payer] = (ALICE,)) -> None:
+    """Claim one in each turn of the event loop, and wait for all of them."""
+    claims: list[Awaitable[Verdict]] = []
+    for i in range(number):
+        payer = payers[i % len(payers)]
+        claims.append(asyncio.ensure_future(store.turns.claim(a_claim(f"t{i}", payer=payer))))
+        await asyncio.sleep(0)
+    await asyncio.gather(*claims)
+
+
+async def test_a_batch_of_sqlite_waits_for_those_who_come_after_one_that_was_for_several(
+    store: Store, batches: list[int]
+) -> None:
+    await asyncio.gather(*[store.turns.claim(a_claim(f"r{i}")) for i in range(3)])
+    await a_claim_a_turn(store, 6)
+    assert batches == [3, 6]
+
+
+async def test_a_batch_of_sqlite_waits_for_nobody_after_one_that_was_for_one(
+    store: Store, batches: list[int]
+) -> None:
+    await store.turns.claim(a_claim("r"))
+    await a_claim_a_turn(store, 6)
+    assert batches[1] <= 2  # who comes in the turn in which it is planned, and in the next
+
+
+async def test_a_batch_of_sqlite_does_not_wait_for_ever_though_others_come(
+    store: Store, batches: list[int]
+) -> None:
+    await asyncio.gather(*[store.turns.claim(a_claim(f"r{i}")) for i in range(3)])
+    await a_claim_a_turn(store, 3 * writer.TURNS)
+    assert writer.TURNS <= batches[1] <= writer.TURNS + 2
+
+
+async def test_a_batch_of_sqlite_waits_a_few_turns_where_others_wait_too(
+    store: Store, batches: list[int]
+) -> None:
+    both = (ALICE, replace(ALICE, quota="token:bob"))
+    await asyncio.gather(*[store.turns.claim(a_claim(f"r{i}", payer=both[i])) for i in range(2)])
+    await a_claim_a_turn(store, 3 * writer.TURNS, both)
+    assert writer.TURNS_BESIDE <= batches[1] <= writer.TURNS_BESIDE + 2
 
 
 async def test_a_claim_that_nobody_waits_for_is_not_left_running(

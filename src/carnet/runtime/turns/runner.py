@@ -290,6 +290,7 @@ class TurnRunner:
             else:
                 running.end = await self._finish(running, recording, call, end)
         finally:
+            running.recording = None  # which knows how to stop it: neither would be let go of
             n = call.record.n
             if n in self._running and self._running[n] is running:  # else a later attempt is there
                 del self._running[n]

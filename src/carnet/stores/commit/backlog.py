@@ -33,6 +33,9 @@ class Backlog:
 
     def share(self, jobs: list[Job], most: int = SHARE) -> list[Job]:
         """Of what waits and these new ones, those of the next batch."""
+        if most == ALL and not self._queues:  # who is alone has all of them
+            self.room = {self._weigh(payload)[0]: ALL for payload, _ in jobs}
+            return jobs
         taken: list[Job] = []
         room = self.room = dict[str, int]()
         for caller in tuple(self._queues):

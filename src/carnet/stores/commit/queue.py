@@ -66,7 +66,7 @@ class Queue:
         self._next = Batch()
         self._kinds = self._next.kinds()
         self._taken: Batch | None = None  # what the writer has taken since the last look
-        self._waiting = 0
+        self.waiting = 0  # jobs that were not answered; while none is being written, those to take
         self._most_waiting = most_waiting
         self._backlogs = Backlog(_of_claim), Backlog(_of_append), Backlog(_of_finish)
         self._is_behind = False  # whether anything waits there
@@ -95,6 +95,10 @@ class Queue:
         claims, appends, finishes, writes, polls = self._kinds
         return not (claims or finishes or appends or writes or polls or self._is_behind)
 
+    def is_shared(self) -> bool:
+        """Whether several have written of late."""
+        return self._loop.time() < self._beside_until
+
     def write(self, statements: Sequence[Statement]) -> Future[list[int]]:
         """Run statements of the cold half."""
         return self._submit(_WRITES, statements)
@@ -106,9 +110,9 @@ class Queue:
     def _submit(self, kind: int, payload: object) -> Future[Any]:
         if self.refusal:
             raise StorageUnavailable(self.refusal)
-        if self._waiting >= self._most_waiting and kind not in _VITAL:
-            raise Overloaded(f"{self._waiting} writes are waiting", retry_after=1)
-        self._waiting += 1
+        if self.waiting >= self._most_waiting and kind not in _VITAL:
+            raise Overloaded(f"{self.waiting} writes are waiting", retry_after=1)
+        self.waiting += 1
         future = self._loop.create_future()
         self._kinds[kind].append((payload, future))
         if not self._has_woken:
@@ -149,8 +153,9 @@ class Queue:
         batch.finishes = finishes.share(batch.finishes, most)
         callers = claims.room.keys() | finishes.room.keys()
         if callers and (len(callers) > 1 or callers != self._latest):
+            if self._latest or len(callers) > 1:  # else nobody has written before
+                self._beside_until = now + BESIDE_SECONDS
             self._latest = callers
-            self._beside_until = now + BESIDE_SECONDS
         self._is_behind = bool(claims.waiting or appends.waiting or finishes.waiting)
 
     def put_back(self, claims: list[Job]) -> None:
@@ -172,7 +177,7 @@ class Queue:
 
     def settle(self, outcomes: list[Outcome], trouble: str | None) -> None:
         """Answer those who wait. `trouble` None: nothing was to be written, which tells nothing."""
-        self._waiting -= len(outcomes)
+        self.waiting -= len(outcomes)
         if trouble is not None and trouble != self._trouble:
             self._note_trouble(trouble)
         turns: list[Turn] = []
@@ -200,7 +205,7 @@ class Queue:
     def _look(self) -> None:
         """Answer those who have waited too long; look again while anybody waits."""
         self._timer = None
-        if not self._waiting:
+        if not self.waiting:
             return
         now = self._loop.time()
         if self._taken is not None:
