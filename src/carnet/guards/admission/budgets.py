@@ -13,18 +13,15 @@ from msgspec.structs import replace
 
 from carnet.core.call import LIKELY_TOKENS_OUT, Admitted, Ask, Call, Target
 from carnet.core.chain.allowance import Allowance, Aside
-from carnet.core.money.amount import format_amount
 from carnet.core.people.delegation import narrower
 from carnet.core.people.identity import Payer
 from carnet.core.people.proof import SECOND_US, Spending
-from carnet.errors import BudgetExceeded
 from carnet.guards.candidate import Candidate
 from carnet.ports.money.budgets import (
     CALL,
     RUN,
     Amounts,
     Budgets,
-    BudgetShort,
     BudgetTake,
     Opening,
     Taken,
@@ -119,18 +116,6 @@ def after_taking(allowance: Allowance | None, aside: Aside, taken: Taken) -> All
     if allowance.name is None:  # nothing was called for it yet
         allowance.narrow(taken.left)
     return allowance
-
-
-def exceeded(short: BudgetShort, payer: Payer) -> BudgetExceeded:
-    """The refusal of a budget; what it has is not told to who only forwards its payer."""
-    kind = short.name.partition(":")[0]
-    if payer.by_forwarding and kind != "call":
-        return BudgetExceeded(short.name, budget=kind, part=short.part)
-    if short.part == "money":
-        money = {"observed": format_amount(short.observed), "limit": format_amount(short.limit)}
-        return BudgetExceeded(short.name, budget=kind, part=short.part, **money)
-    counts = {"observed": short.observed, "limit": short.limit}
-    return BudgetExceeded(short.name, budget=kind, part=short.part, **counts)
 
 
 def narrow(candidate: Candidate, budget: Spending, currency: str, clock: Clock) -> None:

@@ -249,7 +249,7 @@ class Children:
 
         Where its payer, who was asked, has no room for a payment any more, it waits on.
         """
-        short = (SpendingLimitReached, PaymentRequired)
+        short = (SpendingLimitReached, PaymentRequired, BudgetExceeded)
         passed = (PolicyStateInvalid, *(short if entry.admitted.payer == parent.payer else ()))
         for each in parent.resolved:
             brought = StatedResolution(each.interrupt.state, each.resolution)

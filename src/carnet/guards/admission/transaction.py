@@ -19,11 +19,7 @@ from carnet.core.chain.allowance import NOTHING, Allowance, Aside
 from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.grounds import MOST_PATH, By, Grounds, read_grounds, write_grounds
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.interrupt import (
-    PAYMENT,
-    Interrupt,
-    Resolution,
-)
+from carnet.core.messages.interrupt import Interrupt, Resolution
 from carnet.core.people.delegation import narrower
 from carnet.core.people.evidence import Evidence
 from carnet.core.people.proof import SECOND_US, Spending
@@ -115,7 +111,7 @@ class Transaction:
         kept = await self._turns.question(self._turn_claim(entry, 0))
         if kept is not None:
             asked, caller = kept.interrupt, entry.admitted.caller
-            if asked.kind == PAYMENT and answer.outcome == "accepted":
+            if asked.is_of_money and answer.outcome == "accepted":
                 if kept.owner not in {None, caller.owner}:  # R45
                     raise AnswerForbidden(reason="a payment is agreed to by who pays")
                 if caller.standing is None and not caller.may(PAY):

@@ -16,7 +16,9 @@ from typing import Final, Literal, Protocol
 
 from msgspec import Struct
 
+from carnet.core.money.amount import format_amount
 from carnet.core.people.proof import Spending
+from carnet.errors import BudgetExceeded
 
 CALL: Final = "call:"  # what the name of a budget begins with that a call has brought
 RUN: Final = "run:"
@@ -73,6 +75,25 @@ class Taken(Struct, frozen=True, kw_only=True):
     left: Spending  # of all of them together, after that
 
 
+def exceeded(short: BudgetShort, *, is_hidden: bool = False) -> BudgetExceeded:
+    """The refusal of a budget; `is_hidden` for who is not told what it has."""
+    kind = short.name.partition(":")[0]
+    if is_hidden:
+        return BudgetExceeded(short.name, budget=kind, part=short.part)
+    if short.part == "money":
+        money = {"observed": format_amount(short.observed), "limit": format_amount(short.limit)}
+        return BudgetExceeded(short.name, budget=kind, part=short.part, **money)
+    counts = {"observed": short.observed, "limit": short.limit}
+    return BudgetExceeded(short.name, budget=kind, part=short.part, **counts)
+
+
+class BudgetUndo(Struct, frozen=True, kw_only=True):
+    """What an answer has changed in budgets: it is undone if nobody runs on with the answer."""
+
+    held: str | None = None  # what its turn held before, where it holds more now
+    raised: tuple[str, Part, int] | None = None  # which budget, and by how much
+
+
 class BudgetRecord(Struct, frozen=True, kw_only=True):
     """A budget as it stands."""
 
@@ -115,6 +136,3 @@ class Budgets(Protocol):
 
     async def find(self, name: str) -> BudgetRecord | None:
         """One by its name."""
-
-    async def grant(self, name: str, more: Amounts, seconds: int = 0) -> bool:
-        """Raise the limits of one by so much; False if there is none."""
