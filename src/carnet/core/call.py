@@ -188,6 +188,7 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     chain: str = "tangle"  # the stamp whose limit a chain has that begins with a call to it
     last_depth: int | None = None  # lower than the gateway's, for this agent alone
     chain_depth: int | None = None  # its budget of that name: the first depth that is refused
+    asks: bool = False  # for more, where a budget that a call brings is used up and says nothing
     price: Price = _FREE
     most_cost: int = 0  # the most another organisation may charge for one call
     takes_budget: bool = False  # and it is told, with the call, if that is less this time

@@ -215,14 +215,30 @@ async def test_a_budget_of_which_nothing_was_taken_yet_begins_with_the_answer(
     store: Store,
 ) -> None:
     claim = a_claim()
-    opening = Spending(calls=0, asks=True)
-    await waiting(store, claim, asking(opening=opening, until=NOW + SECOND))
+    await waiting(store, claim, asking(opening=Spending(calls=0, asks=True)))
+    claimed(await store.turns.claim(replace(claim, resolution=an_answer())))
+    budget = await one(store, CALL)
+    assert (budget.limits.calls, budget.asks, budget.run) == (3, True, "r1")
+
+
+async def test_the_time_in_which_somebody_was_asked_is_not_counted(store: Store) -> None:
+    await opened(store, root(until=NOW + SECOND))
+    claim = a_claim()
+    await waiting(store, claim, asking())
     later = NOW + 100 * SECOND
     claimed(await store.turns.claim(replace(claim, resolution=an_answer(), now=later)))
     budget = await one(store, CALL)
-    assert (budget.limits.calls, budget.asks, budget.run) == (3, True, "r1")
     assert budget.until is not None
-    assert budget.until > later  # the time that somebody was asked is not counted
+    assert later < budget.until <= later + SECOND
+
+
+async def test_a_budget_whose_time_is_over_is_given_more_of_it(store: Store) -> None:
+    await opened(store, root(until=NOW + SECOND))
+    claim = a_claim()
+    await waiting(store, claim, asking("seconds", 30))
+    later = NOW + 100 * SECOND
+    claimed(await store.turns.claim(replace(claim, resolution=an_answer(), now=later)))
+    assert (await one(store, CALL)).until == later + 30 * SECOND
 
 
 async def test_an_answer_that_says_no_or_gives_nothing_raises_nothing(store: Store) -> None:

@@ -42,16 +42,18 @@ MOST_WORDS: Final = 200  # characters of a question that are kept with its answe
 _MOST: Final = (1 << 53) - 1  # the greatest integer that all who read JSON agree on
 
 
+BudgetPart = Literal["money", "calls", "tokens", "seconds"]
+
+
 class BudgetRaise(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is given to the budget of a call by who says yes. Ours alone: it comes by no wire."""
 
     budget: str  # its name in the store
-    part: Literal["money", "calls", "tokens", "seconds"]
+    part: BudgetPart
     more: int  # unless the answer says how much
     observed: int  # what would be used
     limit: int
     opening: Spending | None = None  # what it begins with, where nothing was called for it yet
-    until: int | None = None  # and when that ends: microseconds since the epoch
 
 
 class Interrupt(Struct, frozen=True, kw_only=True):

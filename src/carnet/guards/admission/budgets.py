@@ -81,6 +81,7 @@ def opening_of(parent: Call, clock: Clock) -> Opening | None:
         limits=allowance.opening,
         parent=None if above is None else above.name,
         until=None if until is None else int(until),
+        asks=allowance.asks,
     )
 
 
@@ -126,8 +127,10 @@ def narrow(candidate: Candidate, budget: Spending, currency: str, clock: Clock) 
         budget = replace(budget, seconds=None)
     if budget.money is not None and budget.currency is None:
         budget = replace(budget, currency=currency)
-    if candidate.budget is not None:
+    if candidate.budget is not None:  # somebody else bounds it too: nobody here gives more
         budget = narrower(candidate.budget, budget) or budget
+    elif candidate.target.asks and budget.asks is None:
+        budget = replace(budget, asks=True)
     candidate.budget = budget
 
 
@@ -169,3 +172,17 @@ def left_for(allowance: Allowance, target: Target, aside: Aside) -> Spending:
 def left_onward(allowance: Allowance, aside: Aside) -> Spending:
     """The budget of a call that is passed on: the one that came here was the first of its calls."""
     return allowance.left(replace(aside, calls=max(aside.calls - 1, 1)))
+
+
+def least_of(allowance: Allowance, most: int) -> Spending:
+    """The budget of a call that is made again when nothing is left here: what is kept of it counts.
+
+    Its callee is told that there is a bound, and knows what it was told before.
+    """
+    left = allowance.left()
+    return Spending(
+        money=None if left.money is None else most,
+        currency=left.currency,
+        calls=None if left.calls is None else 1,
+        tokens=None if left.tokens is None else 1,
+    )

@@ -12,10 +12,11 @@ Law 3. What nobody knows the end of stays spent, until it is run again or its an
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
+from carnet.core.messages.interrupt import BudgetPart, BudgetRaise
 from carnet.core.money.amount import format_amount
 from carnet.core.people.proof import Spending
 from carnet.errors import BudgetExceeded
@@ -26,7 +27,7 @@ DAY: Final = "/day"  # what the name of one ends with that is new every day, at 
 DAY_US: Final = 86_400_000_000
 WARN_AT: Final = 80  # percent
 
-Part = Literal["money", "calls", "tokens", "seconds"]
+Part = BudgetPart
 PARTS: Final[tuple[Part, Part, Part]] = ("money", "calls", "tokens")
 
 
@@ -73,6 +74,13 @@ class Taken(Struct, frozen=True, kw_only=True):
 
     amounts: Amounts
     left: Spending  # of all of them together, after that
+
+
+def short_of(asked: BudgetRaise) -> BudgetShort:
+    """The refusal that a question for more stands for."""
+    return BudgetShort(
+        name=asked.budget, part=asked.part, observed=asked.observed, limit=asked.limit
+    )
 
 
 def exceeded(short: BudgetShort, *, is_hidden: bool = False) -> BudgetExceeded:

@@ -38,7 +38,7 @@ from carnet.core.messages.output import Output
 from carnet.core.messages.parameters import Parameters, Tool, read_parameters
 from carnet.core.people.address import check_name
 from carnet.core.people.delegation import Delegation
-from carnet.errors import Cancelled, Refused
+from carnet.errors import BudgetExceeded, Cancelled, Refused
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import AGENT_OWNED, FORWARD_USER
 from carnet.runtime.chain.turn_chain import ThreadedOutput, TurnChain
@@ -265,6 +265,8 @@ class Visit(ReceivedVisit, ConversingVisit):
                 self._call, child.to, ask, index=child.ordinal, auth=auth
             )
         except Refused as refused:
+            if isinstance(refused, BudgetExceeded):
+                self.ask_more(child.ordinal, refused)
             self._out.called(child.refusal(refused))
             raise
 
@@ -288,6 +290,8 @@ class Visit(ReceivedVisit, ConversingVisit):
                         return
         except Refused as refused:
             if not has_begun:  # else the child ran, and its own record says what it met
+                if isinstance(refused, BudgetExceeded):
+                    self.ask_more(child.ordinal, refused)
                 self._out.called(child.refusal(refused))
             raise
         finally:

@@ -29,6 +29,7 @@ from carnet.ports.money.budgets import (
     Opening,
     Part,
     Taken,
+    short_of,
 )
 from carnet.stores.ledger.budget_rows import BudgetRow, Holding, read_holding, write_holding
 
@@ -136,14 +137,11 @@ class BudgetBook:
         """
         row = self.rows.get(asked.budget)
         if row is None and asked.opening is not None:
-            opening = Opening(
-                name=asked.budget, limits=asked.opening, until=asked.until, asks=asked.opening.asks
-            )
+            limits, asks = asked.opening, bool(asked.opening.asks)
+            opening = Opening(name=asked.budget, limits=limits, asks=asks)
             opened = self._open(opening, run, now)
             row = None if isinstance(opened, BudgetShort) else opened
-        short = BudgetShort(
-            name=asked.budget, part=asked.part, observed=asked.observed, limit=asked.limit
-        )
+        short = short_of(asked)
         if row is None or not row.asks or more < 1:
             return short
         if asked.part == "seconds":
