@@ -112,6 +112,19 @@ class Allowance:
         counts = {"observed": limit - left + needed, "limit": limit}
         raise BudgetExceeded(self.name or "", budget="call", part=part, **counts)
 
+    def short_of(self, part: str) -> BudgetExceeded:
+        """The refusal of a call abroad that has used up what it was given of a part."""
+        here: Allowance | None = self
+        while here is not None and here.above is not None and getattr(here.limits, part) is None:
+            here = here.above
+        here = here or self
+        limit = getattr(here.limits, part) or 0
+        if part == "money":
+            money = {"observed": format_amount(limit), "limit": format_amount(limit)}
+            return BudgetExceeded(here.name or "", budget="call", part=part, **money)
+        counts = {"observed": limit + 1, "limit": limit}
+        return BudgetExceeded(here.name or "", budget="call", part=part, **counts)
+
     def split(self, share: Spending, currency: str) -> "Allowance":
         """A share of this: so much of each part that it bounds, or what is left."""
         money = share.money

@@ -82,25 +82,33 @@ def opening_of(parent: Call, clock: Clock) -> Opening | None:
         parent=None if above is None else above.name,
         until=None if until is None else int(until),
         asks=allowance.asks,
+        attempt=parent.record.attempt,
     )
 
 
-def with_taken(admitted: Admitted, target: Target, taken: Taken) -> Admitted:
-    """What was admitted, with what it was given of budgets: its callee is told no more."""
+def with_taken(admitted: Admitted, target: Target, taken: Taken, cost: int) -> Admitted:
+    """What was admitted, with what it was given of budgets: its callee is told no more.
+
+    One that is called again is told what it has for the whole call, with what it has used and has
+    `cost` before.
+    """
     amounts = taken.amounts
     granted = (amounts.calls, amounts.tokens)
     if not target.is_remote:
         return replace(admitted, granted=granted)
-    left = taken.left
+    left, asked = taken.left, admitted.granted
     is_paid = left.money is not None and amounts.money > 0  # else by somebody else, or not at all
     most = Spending(
-        money=amounts.money if is_paid else None,
+        money=amounts.money + cost if is_paid else None,
         currency=left.currency if is_paid else None,
         calls=None if left.calls is None else amounts.calls,
         tokens=None if left.tokens is None else amounts.tokens,
     )
     if admitted.onward is None:  # a child, whose own document leaves
-        carnet = replace(admitted.carnet, budget=narrower(admitted.carnet.budget, most))
+        budget = narrower(admitted.carnet.budget, most)
+        if budget is not None and (cost or granted > asked):
+            budget = replace(most, asks=budget.asks)
+        carnet = replace(admitted.carnet, budget=budget)
         return replace(admitted, carnet=carnet, granted=granted)
     onward = replace(admitted.onward, budget=narrower(admitted.onward.budget, most))
     return replace(admitted, onward=onward, granted=granted)

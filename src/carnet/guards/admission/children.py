@@ -194,16 +194,25 @@ class Children:
             currency = None if share.money is None else self._currency
             share = msgspec.structs.replace(share, currency=currency)
             return Allowance(share, until=deadline)
-        if self._budgets is not None and above.name is not None and above.is_short(most):
-            found = await self._budgets.find(above.name)
-            if found is not None:
-                above.learn(found.left, runs_again=parent.record.fence > 1)
-                above.asks = found.asks
+        runs_again = parent.record.fence > 1
+        if runs_again or above.is_short(most):
+            await self._learn(above, runs_again=runs_again)
         if share is None:
             return above
         part = above.split(share, self._currency)
         part.until = deadline
         return part
+
+    async def _learn(self, allowance: Allowance, *, runs_again: bool) -> None:
+        """Ask the store what is left of a budget: somebody may have raised it."""
+        if self._budgets is None or allowance.name is None:
+            return
+        found = await self._budgets.find(allowance.name)
+        if found is not None:
+            allowance.learn(found.left, runs_again=runs_again)
+            allowance.asks = found.asks
+            if runs_again:  # it knows what was left when it waited
+                allowance.limits = found.limits
 
     def _spending(self, entry: Entry, parent: Call, allowed: ChildAllowance) -> Entry:
         """An entry with what it takes of the budget of its parent, or of its own share."""

@@ -135,7 +135,8 @@ class Transaction:
         if type(verdict) is Claimed and verdict.reserved is not None:
             admitted = self._as_reserved(entry, verdict, verdict.reserved)
         if type(verdict) is Claimed and verdict.budget is not None:
-            admitted = with_taken(admitted, entry.target, verdict.budget)
+            cost = verdict.turn.cost or 0
+            admitted = with_taken(admitted, entry.target, verdict.budget, cost)
             allowance = after_taking(allowance, entry.aside, verdict.budget)
         name = None if task is None else task.id
         if task is not None and not (is_new and verdict.turn.fence == 1):  # it ran, or waited

@@ -227,6 +227,7 @@ class TurnFinish(Struct, frozen=True, kw_only=True):
     released: int = 0  # of what it holds: agreed to, not paid, and now asked for again
     charges_all: bool = False  # payments that others ask for are debited by this turn too
     used: tuple[int, int] | None = None  # of budgets: calls and tokens; None: nobody knows
+    tells_all: bool = False  # a callee that is called again tells what it has used in all
     owners: tuple[str | None, ...] = ()  # who is to answer each here; None: whoever called us is
 
 

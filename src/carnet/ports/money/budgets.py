@@ -47,6 +47,7 @@ class Opening(Struct, frozen=True, kw_only=True):
     parent: str | None = None  # the budget that it is a share of
     until: int | None = None  # microseconds since the epoch
     asks: bool = False  # its owner is asked when it is used up
+    attempt: int = 1  # of its call: one that is made again may be given more than before
 
 
 class BudgetTake(Struct, frozen=True, kw_only=True):

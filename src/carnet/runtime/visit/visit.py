@@ -38,7 +38,7 @@ from carnet.core.messages.output import Output
 from carnet.core.messages.parameters import Parameters, Tool, read_parameters
 from carnet.core.people.address import check_name
 from carnet.core.people.delegation import Delegation
-from carnet.errors import BudgetExceeded, Cancelled, Refused
+from carnet.errors import BudgetExceeded, Cancelled, PeerRefused, Refused
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import AGENT_OWNED, FORWARD_USER
 from carnet.runtime.chain.turn_chain import ThreadedOutput, TurnChain
@@ -304,7 +304,12 @@ class Visit(ReceivedVisit, ConversingVisit):
     ) -> bool:
         """Whether an event of a child is for the agent; what else it says is noted, or raised."""
         if isinstance(event, Failed):
-            raise event.error()
+            error, allowance = event.error(), self._call.allowance
+            if isinstance(error, PeerRefused) and allowance is not None:
+                part = error.facts.get("peer_part")  # of what we gave it
+                if part is not None:
+                    self.ask_more(child.ordinal, allowance.short_of(str(part)))
+            raise error
         if isinstance(event, Waiting):
             self.has_asked = True
             raise self._asking.pass_on(event, child.to)

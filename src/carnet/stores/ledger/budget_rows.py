@@ -16,7 +16,7 @@ from carnet.stores.turn.row import place
 COLUMNS: Final = (
     *("name", "parent", "run", "money", "currency", "calls", "tokens", "until", "period", "since"),
     *("spent_money", "spent_calls", "spent_tokens", "held_money", "held_calls", "held_tokens"),
-    *("closed", "asks", "written"),
+    *("closed", "asks", "written", "attempt"),
 )
 
 
@@ -36,6 +36,7 @@ class BudgetRow(Struct, kw_only=True):
     closed: bool = False
     asks: bool = False
     written: bool = False
+    attempt: int = 1  # of its call, that said last what it may spend
 
     def total(self, part: int) -> int:
         """What is spent and held."""
@@ -58,6 +59,7 @@ def read_budget(row: Row) -> BudgetRow:
         closed=bool(row[16]),
         asks=bool(row[17]),
         written=bool(row[18]),
+        attempt=row[19],
     )
 
 
@@ -67,7 +69,7 @@ def write_budget(budget: BudgetRow) -> Row:
     return (
         *(budget.name, budget.parent, budget.run, money, budget.currency, calls, tokens),
         *(budget.until, budget.period, budget.since, *budget.spent, *budget.held),
-        *(int(budget.closed), int(budget.asks), int(budget.written)),
+        *(int(budget.closed), int(budget.asks), int(budget.written), budget.attempt),
     )
 
 

@@ -7,6 +7,7 @@ from carnet.errors import InvalidRequest
 from carnet.ports.calls.turns import Answer, Denied, TurnClaim
 from carnet.ports.money.budgets import Amounts, BudgetTake, BudgetUndo, Taken
 from carnet.stores.database import Row
+from carnet.stores.ledger.budget_rows import read_holding
 from carnet.stores.turn.budgets import BudgetBook
 from carnet.stores.turn.interrupts import RAISES, raise_of
 from carnet.stores.turn.row import place
@@ -35,6 +36,8 @@ class SpendingRules:
         before = None if row is None else row[_BUDGET]
         if row is not None and before:
             book.forget(before, row[_STATE])
+            if row[_STATE] == "failed":
+                asked = _with_before(asked, before)
         taken = book.take(asked, claim.now)
         if isinstance(taken, tuple):
             self._taken[claim.key] = taken
@@ -97,3 +100,11 @@ class SpendingRules:
             return claim, None
         taken, held = self._taken[claim.key]
         return replace(claim, held=held), taken
+
+
+def _with_before(asked: BudgetTake, before: str) -> BudgetTake:
+    """What a call takes that is made again: what it has used before, and what it asks for now."""
+    _, calls, tokens = read_holding(before).held
+    take = asked.take
+    take = Amounts(take.money, take.calls + calls, take.tokens + tokens)
+    return replace(asked, take=take)

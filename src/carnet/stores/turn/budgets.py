@@ -52,8 +52,8 @@ class BudgetBook:
         """Hold what a claim asks for; that, and the text of the turn's row. Or what is short."""
         opens, above = asked.opens, asked.above
         is_new = above is not None and above.name not in self.rows
-        if above is not None and is_new:
-            self._open(above, asked.run, now)
+        if above is not None:
+            self._begin(above, asked.run, now)
         before = None if opens is None or opens.name not in self.rows else self.rows[opens.name]
         was = None if before is None else (before.closed, [*before.limits])
         opened = None if opens is None else self._open(opens, asked.run, now)
@@ -76,10 +76,13 @@ class BudgetBook:
         taken = Taken(amounts=Amounts(money, calls, tokens), left=self._left_of(found))
         return taken, write_holding(held)
 
-    def end(self, holding: str, state: TurnState, used: Amounts | None) -> str | None:
+    def end(
+        self, holding: str, state: TurnState, used: Amounts | None, *, may_go_on: bool = False
+    ) -> str | None:
         """Release what a turn held, and count what it has spent; what it holds or owes from now on.
 
-        Without `used` nobody knows: all of it is spent. A turn that waits holds on.
+        Without `used` nobody knows: all of it is spent. A turn that waits holds on. One that
+        `may_go_on` has what it used in its row: it counts as one with what it uses then.
         """
         kept = read_holding(holding)
         names, held, opened = kept.names, kept.held, kept.opened
@@ -96,8 +99,9 @@ class BudgetBook:
             return write_holding(Holding(names, rest, opened))
         if opened is not None and opened in self.rows:
             self._close(self.rows[opened])
-        if used is not None:
+        if used is not None and not may_go_on:
             return None
+        held = held if used is None else (0, used.calls, used.tokens)
         days = {row.name: row.since for row in found if row.period}
         return write_holding(Holding(names, held, opened, days))
 
@@ -184,7 +188,7 @@ class BudgetBook:
                 self._move(above, part, 0, more)
 
     def forget(self, holding: str, state: TurnState) -> None:
-        """Take back what stands in the row of a turn that runs again, and nobody has ended."""
+        """Take back what stands in the row of a turn that runs again."""
         self._shift(holding, state, -1)
 
     def restore(self, holding: str, state: TurnState) -> None:
@@ -199,7 +203,7 @@ class BudgetBook:
 
     def _shift(self, holding: str, state: TurnState, sign: int) -> None:
         kept = read_holding(holding)
-        is_spent = state == "unknown"
+        is_spent = state in {"unknown", "failed"}
         for name in kept.names:
             if name not in self.rows:
                 continue
@@ -304,6 +308,19 @@ class BudgetBook:
                 self._move(above, part, 0, wanted)
         self.rows[row.name] = self.changed[row.name] = row
         return row
+
+    def _begin(self, above: Opening, run: str, now: int) -> None:
+        """Begin the budget of a call; one that is made again with more has what it says now."""
+        row = self.rows.get(above.name)
+        if row is None:
+            self._open(above, run, now)
+        elif row.attempt < above.attempt and row.parent is None:
+            limits = (above.limits.money, above.limits.calls, above.limits.tokens)
+            for part in _THREE:
+                before, said = row.limits[part], limits[part]
+                row.limits[part] = None if before is None or said is None else max(before, said)
+            row.attempt = above.attempt
+            self.changed[row.name] = row
 
     def _refused(self, short: BudgetShort, new: Opening | None) -> BudgetShort:
         if new is not None:

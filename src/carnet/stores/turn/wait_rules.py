@@ -50,7 +50,8 @@ class WaitingRules:
             self.budgets.lapse(budget)
             return None
         used = None if finish.used is None else Amounts(debited, *finish.used)
-        return self.budgets.end(budget, finish.state, used)
+        may_go_on = finish.tells_all and finish.retryable
+        return self.budgets.end(budget, finish.state, used, may_go_on=may_go_on)
 
     def _wait(
         self,
