@@ -48,8 +48,8 @@ BudgetPart = Literal["money", "calls", "tokens", "seconds"]
 class BudgetRaise(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is given to the budget of a call by who says yes. Ours alone: it comes by no wire."""
 
-    budget: str  # its name in the store
-    part: BudgetPart
+    budget: str  # its name in the store; empty: of the loop that asks, which counts it itself
+    part: str  # a BudgetPart, or the name of one that a loop counts
     more: int  # unless the answer says how much
     observed: int  # what would be used
     limit: int

@@ -23,6 +23,7 @@ from carnet.errors import BudgetExceeded
 
 CALL: Final = "call:"  # what the name of a budget begins with that a call has brought
 RUN: Final = "run:"
+AGENT: Final = "agent:"
 DAY: Final = "/day"  # what the name of one ends with that is new every day, at midnight UTC
 DAY_US: Final = 86_400_000_000
 WARN_AT: Final = 80  # percent
@@ -65,7 +66,7 @@ class BudgetShort(Struct, frozen=True, kw_only=True):
     """Which budget has refused, and by which part."""
 
     name: str
-    part: Part
+    part: str
     observed: int  # what is spent, held and asked for
     limit: int
 
@@ -79,9 +80,8 @@ class Taken(Struct, frozen=True, kw_only=True):
 
 def short_of(asked: BudgetRaise) -> BudgetShort:
     """The refusal that a question for more stands for."""
-    return BudgetShort(
-        name=asked.budget, part=asked.part, observed=asked.observed, limit=asked.limit
-    )
+    name = asked.budget or AGENT
+    return BudgetShort(name=name, part=asked.part, observed=asked.observed, limit=asked.limit)
 
 
 def exceeded(short: BudgetShort, *, is_hidden: bool = False) -> BudgetExceeded:
@@ -100,7 +100,7 @@ class BudgetUndo(Struct, frozen=True, kw_only=True):
     """What an answer has changed in budgets: it is undone if nobody runs on with the answer."""
 
     held: str | None = None  # what its turn held before, where it holds more now
-    raised: tuple[str, Part, int] | None = None  # which budget, and by how much
+    raised: tuple[str, str, int] | None = None  # which budget, and by how much
 
 
 class BudgetRecord(Struct, frozen=True, kw_only=True):

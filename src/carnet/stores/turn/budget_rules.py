@@ -74,7 +74,11 @@ class SpendingRules:
         try:
             more = granted(asked, answer.grant)
         except InvalidRequest:
+            more = 0
+        if more < 1:
             return Denied("resolution")
+        if not asked.budget:  # the loop counts it, by what it was answered
+            return BudgetUndo()
         run, waited = claim.admitted.carnet.run, max(0, claim.now - since)
         short = None
         if self.budgets is not None:

@@ -27,13 +27,13 @@ from carnet.ports.money.budgets import (
     BudgetShort,
     BudgetTake,
     Opening,
-    Part,
     Taken,
     short_of,
 )
 from carnet.stores.ledger.budget_rows import BudgetRow, Holding, read_holding, write_holding
 
 _THREE: Final = range(len(PARTS))
+_PLACES: Final[dict[str, int]] = {name: place for place, name in enumerate(PARTS)}
 _TOKENS: Final = 2
 _MOST: Final = (1 << 53) - 1  # of a limit
 
@@ -152,7 +152,7 @@ class BudgetBook:
             row.until = now + more * SECOND_US
             self.changed[row.name] = row
             return None
-        part = PARTS.index(asked.part)
+        part = _PLACES[asked.part]
         raised = [*self._raised(row, part)]
         top = raised[-1]
         above = None if top.parent is None else self.rows.get(top.parent)
@@ -165,10 +165,10 @@ class BudgetBook:
         self._grow(raised, part, more)
         return None
 
-    def lower(self, name: str, part: Part, more: int) -> None:
+    def lower(self, name: str, part: str, more: int) -> None:
         """Take back what an answer gave that nobody ran on with; of time it stays."""
         if name in self.rows and part != "seconds":
-            place = PARTS.index(part)
+            place = _PLACES[part]
             self._grow([*self._raised(self.rows[name], place)], place, -more)
 
     def _raised(self, row: BudgetRow, part: int) -> Iterator[BudgetRow]:

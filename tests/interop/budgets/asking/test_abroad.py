@@ -49,6 +49,8 @@ target = "agents:insists"
 
 
 class Pair(NamedTuple):
+    """Both of them."""
+
     here: Payers
     globex: Organisation
 

@@ -18,7 +18,7 @@ from carnet.core.call import Call
 from carnet.core.chain.allowance import Allowance
 from carnet.core.chain.terms import read_terms
 from carnet.core.messages.events import BUDGET, Extension, Usage
-from carnet.core.messages.interrupt import APPROVAL, BudgetPart, BudgetRaise, Interrupt
+from carnet.core.messages.interrupt import APPROVAL, BudgetRaise, Interrupt
 from carnet.core.messages.output import Output
 from carnet.core.money.amount import format_amount, parse_amount
 from carnet.core.people.proof import Spending
@@ -27,12 +27,7 @@ from carnet.wire.grammar.json import MAX_INTEGER
 
 Share = str | Mapping[str, object] | Spending
 
-_UNITS: Final[dict[str, BudgetPart]] = {
-    "money": "money",
-    "calls": "calls",
-    "tokens": "tokens",
-    "seconds": "seconds",
-}
+_PARTS: Final = frozenset({"money", "calls", "tokens", "seconds"})
 # What an answer may say: how much more it gives. Nothing: as much as was asked for.
 _MONEY: Final = {"type": ["string", "null"], "pattern": r"^[0-9]{1,9}(\.[0-9]{1,6})?$"}
 _COUNT: Final = {
@@ -124,7 +119,7 @@ def more_asked(call: Call, name: str, short: BudgetExceeded) -> Interrupt | None
     while allowance is not None and (allowance.name is None or allowance.name != short.detail):
         allowance = allowance.above
     facts, part = short.facts, str(short.facts.get("part"))
-    if allowance is None or not allowance.asks or part not in _UNITS or "limit" not in facts:
+    if allowance is None or not allowance.asks or part not in _PARTS or "limit" not in facts:
         return None
     if call.payer.payment is not None:  # its issuer has bounded it, and is not here
         return None
@@ -136,12 +131,25 @@ def more_asked(call: Call, name: str, short: BudgetExceeded) -> Interrupt | None
     }
     raised = BudgetRaise(
         budget=allowance.name or "",
-        part=_UNITS[part],
+        part=part,
         more=more,
         observed=observed,
         limit=limit,
         opening=allowance.opening if allowance.above is None else None,
     )
+    return _question(name, raised, shown)
+
+
+def more_of_loop(name: str, short: BudgetExceeded) -> Interrupt:
+    """The question for more of a budget that a loop counts, such as `turns`."""
+    part, limit = str(short.facts["part"]), int(str(short.facts["limit"]))
+    observed = int(str(short.facts["observed"])) + 1
+    raised = BudgetRaise(budget="", part=part, more=limit, observed=observed, limit=limit)
+    return _question(name, raised, {"observed": observed, "limit": limit, "more": limit})
+
+
+def _question(name: str, raised: BudgetRaise, shown: dict[str, str | int]) -> Interrupt:
+    part = raised.part
     return Interrupt(
         kind=APPROVAL,
         id=name,
