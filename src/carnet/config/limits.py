@@ -35,6 +35,12 @@ SpendingLimit = Annotated[
 DailySpendingLimit = Annotated[
     int | None, amount(), "The most that it may pay from it on one day (UTC)."
 ]
+MaxCost = Annotated[int | None, amount(), "The most another organisation may charge for one call."]
+OnBudget = Annotated[
+    Literal["refuse", "ask"],
+    one_of("refuse", "ask"),
+    "What a call to it does whose budget is used up: refuse, or wait and ask who pays for more.",
+]
 
 
 class StoreSettings(Struct, frozen=True, kw_only=True):

@@ -35,6 +35,8 @@ from carnet.config.limits import (
     LedgerSettings,
     Limits,
     LogSettings,
+    MaxCost,
+    OnBudget,
     RetentionSettings,
     SessionSettings,
     SpendingLimit,
@@ -284,11 +286,10 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         read.whole(0, 3),
         "of remote kinds and openai: how many further requests one call may need; 0 for none.",
     ] = 2
-    max_cost: Annotated[
-        int | None, read.amount(), "The most another organisation may charge for one call."
-    ] = None
+    max_cost: MaxCost = None
     spending_limit: SpendingLimit = None
     daily_spending_limit: DailySpendingLimit = None
+    on_budget: OnBudget = "refuse"
     may_forward_authorization: MayForward = False
     authorization: Authorization = "key"
 

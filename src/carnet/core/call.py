@@ -18,7 +18,7 @@ from carnet.core.chain.carnet import Carnet, Mark, Trace
 from carnet.core.chain.turn import Turn
 from carnet.core.chain.turn_id import is_unscoped
 from carnet.core.messages.events import End, Message
-from carnet.core.messages.interrupt import PAYMENT, Answered, Interrupt, StatedResolution
+from carnet.core.messages.interrupt import Answered, Interrupt, StatedResolution
 from carnet.core.messages.output import Output
 from carnet.core.money.amount import MICROS
 from carnet.core.people.delegation import Delegation, Freshness
@@ -188,6 +188,7 @@ class Target(Struct, frozen=True, kw_only=True, eq=False):
     chain: str = "tangle"  # the stamp whose limit a chain has that begins with a call to it
     last_depth: int | None = None  # lower than the gateway's, for this agent alone
     chain_depth: int | None = None  # its budget of that name: the first depth that is refused
+    asks: bool = False  # for more, where a budget that a call brings is used up and says nothing
     price: Price = _FREE
     most_cost: int = 0  # the most another organisation may charge for one call
     takes_budget: bool = False  # and it is told, with the call, if that is less this time
@@ -295,12 +296,12 @@ class Call(Admitted, frozen=True, kw_only=True):
     def person_asked(self, asked: Interrupt) -> str | None:
         """The same also of a call that was made in process: who began what it is made in."""
         caller, payer = self.caller, self.payer
-        if asked.kind == PAYMENT and payer.payment is not None:  # its issuer, who is not here
+        if asked.is_of_money and payer.payment is not None:  # its issuer, who is not here
             return f"payment:{payer.payment}"
         actor = caller.origin or caller.actor
         if actor.how != "token" or actor.domain is not None:
             return None
-        is_payers = asked.kind == PAYMENT and payer.by_forwarding and payer.own_issue
+        is_payers = asked.is_of_money and payer.by_forwarding and payer.own_issue
         return payer.owner if is_payers else owner_of(caller.person, actor.name)
 
     @property

@@ -25,6 +25,12 @@ AGENT: Final = "agent"
 TOKEN: Final = "token"  # noqa: S105  whose budget it is
 
 
+def raised(ceilings: Ceilings, granted: Ceilings) -> Ceilings:
+    """The budgets of an agent, with what who pays has given beyond them."""
+    more = dict(granted)
+    return tuple([(name, ceiling + more.get(name, 0)) for name, ceiling in ceilings])
+
+
 class LoopBudgets:
     """Counts what one answer takes."""
 

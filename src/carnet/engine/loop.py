@@ -24,7 +24,7 @@ from msgspec import Struct
 from carnet.core.messages.events import Done, Message, Text, ToolCall, Waiting
 from carnet.core.messages.output import Sink
 from carnet.core.money.budget import Ceilings
-from carnet.engine.budgets import LoopBudgets
+from carnet.engine.budgets import LoopBudgets, raised
 from carnet.engine.completion import Completion, CompletionSink
 from carnet.engine.history import completed, result_of, unanswered
 from carnet.engine.toolbox import Toolbox, ToolRun
@@ -77,7 +77,7 @@ class AgentLoop:
 
     async def __call__(self, turn: LoopTurn, sink: Sink, /) -> Done | Waiting:
         """Answer one request."""
-        budgets = LoopBudgets(self._bounds.budgets, turn.budgets)
+        budgets = LoopBudgets(raised(self._bounds.budgets, turn.granted), turn.budgets)
         try:
             toolbox = await self._toolbox.now()
             run = _LoopRun(self._model, toolbox, self._bounds, turn, sink, self._seal, budgets)

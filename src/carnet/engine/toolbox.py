@@ -258,7 +258,9 @@ class ToolRun:
             async with self._places:
                 return (await self._run(tool, call, given, place)).kept
 
-        if tool is not None and tool.calls_agent:  # its call has a record, which answers a repeat
+        # The call of an agent has a record, which answers a repeat; a budget may be given more.
+        is_kept = tool is None or not tool.calls_agent
+        if not is_kept or (refusal is not None and refusal.output == USED_UP):
             return read_outcome(act())
         return read_outcome(self._turn.once(f"tool {call.name}"[:MOST_STEP_NAME], act))
 

@@ -7,14 +7,11 @@ Law 2. Who asked first answers, or somebody who holds `approve`; a payment is ag
 Law 3. The secret of a question is on no page.
 """
 
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final
 
 import msgspec
-from msgspec import Struct
 
 from carnet.core.messages.interrupt import (
-    PAYMENT,
-    Outcome,
     Resolution,
     chain_of,
     policy_words,
@@ -27,23 +24,27 @@ from carnet.errors import (
     AnswerForbidden,
     Cancelled,
     InterruptNotFound,
-    InvalidJson,
     InvalidRequest,
-    PermissionMissing,
     PersonNotFound,
     RuleNotFound,
+)
+from carnet.gateway.people.decision import (
+    APPROVE,
+    Decision,
+    amount_of,
+    ceiling_of,
+    check_rights,
+    read_approver,
+    read_decision,
+    shown_raise,
 )
 from carnet.http.exchange import Exchange, Row, check_json_body, reader_of, reply_json
 from carnet.ports.calls.inbox import NOT_AGREED, Deciding, Inbox, InboxEntry, Rule, Rules
 from carnet.ports.trust.people import People
 from carnet.ports.world.clock import Clock
-from carnet.wire.grammar import json
 from carnet.wire.grammar.query import is_number, read_lines, read_number, read_query, read_word
 from carnet.wire.grammar.times import when
 
-T = TypeVar("T")
-
-APPROVE: Final = "approve"
 APPROVER: Final = "approver"  # the kind of a rule by which a person agrees to another's payments
 MOST_BYTES: Final = 65_536  # of an answer
 NOT_PAID_HERE: Final = (
@@ -54,51 +55,7 @@ MAY_NOT_APPROVE: Final = (
     "{name} may not approve yet, and sees nothing of yours before she may: she and a token of hers"
     " need the permission 'approve'."
 )
-NO_OUTCOME: Final = (
-    "must be 'accepted' or 'rejected', or in its place 'decision' 'approved' or 'denied'"
-)
 _STATUSES: Final = ("open", "all")
-
-
-class Remember(Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether the same is to be answered so from now on, and how much it may cost in all."""
-
-    ceiling: str | None = None
-
-
-class NewApprover(Struct, frozen=True, forbid_unknown_fields=True):
-    """Who may agree to payments of whoever asks, and how much they may cost in all."""
-
-    person: str
-    ceiling: str
-
-
-class Decision(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is sent as an answer: an outcome, or the same in the words of a person's client (R16).
-
-    Raises:
-        ValueError: It has none of the two, or both.
-    """
-
-    outcome: Literal["accepted", "rejected"] | None = None
-    decision: Literal["approved", "denied"] | None = None
-    value: Any = None
-    remember: Remember | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what says nothing, or two things."""
-        if (self.outcome is None) == (self.decision is None):
-            raise ValueError("an answer has an outcome or a decision")
-
-    @property
-    def result(self) -> Outcome:
-        """What was decided, in our words."""
-        return self.outcome or _OUTCOMES[self.decision or "denied"]
-
-
-_OUTCOMES: Final[dict[str, Outcome]] = {"approved": "accepted", "denied": "rejected"}
-_decision: Final = msgspec.json.Decoder(Decision)
-_approver: Final = msgspec.json.Decoder(NewApprover)
 
 
 class Approvals:
@@ -147,45 +104,47 @@ class Approvals:
         """POST /approvals/{id}."""
         check_json_body(exchange.headers)
         body = await exchange.read(MOST_BYTES)
-        decision = _read(body, _decision, "outcome", NO_OUTCOME)
+        decision = read_decision(body)
         entry = await self._find(name, None if caller.may(APPROVE) else caller.owner)
-        _check_rights(caller, decision, entry)
-        ceiling = _ceiling(decision, entry)
+        check_rights(caller, decision, entry)
+        ceiling = ceiling_of(decision, entry)
         if decision.remember is not None and caller.owner != entry.owner:
             raise AnswerForbidden(reason="an answer for the future is given by who is asked")
-        used = await self._check_resolver(caller, entry)
+        used = await self._check_resolver(caller, decision, entry)
         resolver = self._name(caller.person, caller.actor.name)
         resolution = Resolution(outcome=decision.result, value=decision.value, resolver=resolver)
         try:
             answered = await self._decisions.decide(entry, resolution)
         except NOT_AGREED:  # of others it is not known
-            await self._give_back(used, entry)
+            await self._give_back(used)
             raise
         if decision.result == "rejected" or answered.record.resolver != resolver:
-            await self._give_back(used, entry)  # it was agreed to before, by somebody
+            await self._give_back(used)  # it was agreed to before, by somebody
         if decision.remember is not None:
             await self._decisions.remember(entry, ceiling)
         decided = decision.decision  # who answers in a client's words is answered in these, too
         words = {} if decided is None else {"request_id": name, "decision": decided}
         await reply_json(exchange, self._page(answered) | words)
 
-    async def _check_resolver(self, caller: Caller, entry: InboxEntry) -> int | None:
-        """Refuse who may not answer; the rule by which somebody else agrees to a payment."""
+    async def _check_resolver(
+        self, caller: Caller, decision: Decision, entry: InboxEntry
+    ) -> tuple[int, int] | None:
+        """Refuse who may not answer; the rule by which somebody else agrees, and to how much."""
         asked = entry.record.interrupt
-        if asked.kind != PAYMENT or caller.owner == entry.owner or entry.record.status != "open":
+        if not asked.is_of_money or caller.owner == entry.owner or entry.record.status != "open":
             return None  # of one that was answered nothing changes
-        used = None
-        if asked.amount is not None:
+        used, amount = None, amount_of(decision, entry)
+        if amount is not None:
             used = await self._rules.use(
-                owner=entry.owner, agent=caller.owner, kind=APPROVER, amount=asked.amount
+                owner=entry.owner, agent=caller.owner, kind=APPROVER, amount=amount
             )
-        if used is None:
+        if used is None or amount is None:
             raise AnswerForbidden(reason="a payment is agreed to by who pays")
-        return used
+        return used, amount
 
-    async def _give_back(self, used: int | None, entry: InboxEntry) -> None:
+    async def _give_back(self, used: tuple[int, int] | None) -> None:
         if used is not None:
-            await self._rules.give_back(used, entry.record.interrupt.amount or 0)
+            await self._rules.give_back(*used)
 
     async def name_approver(self, exchange: Exchange, caller: Caller) -> None:
         """POST /rules: let a person agree to one's payments.
@@ -196,7 +155,7 @@ class Approvals:
             raise AnswerForbidden(reason="a person names who agrees for her")
         check_json_body(exchange.headers)
         body = await exchange.read(MOST_BYTES)
-        asked = _read(body, _approver, "person", "must be a name, beside a ceiling")
+        asked = read_approver(body)
         if self._people.find(asked.person) is None:  # perhaps added a moment ago
             await self._people.list()
         person = self._people.find(asked.person)
@@ -255,6 +214,7 @@ class Approvals:
             "schema": asked.schema,
             "arguments": more.get("arguments"),
             "preview": more.get("preview"),
+            "budget": shown_raise(asked.raises),
             "without": asked.without,
             "chain": chain_of(asked, turn.agent),
             "agent": turn.agent,
@@ -298,51 +258,9 @@ def _status(entry: InboxEntry) -> str:
     return "cancelled" if is_cancelled else entry.record.status
 
 
-def _check_rights(caller: Caller, decision: Decision, entry: InboxEntry) -> None:
-    """Refuse a token that may not have the call go on, or pay: it only looks."""
-    if caller.owner != entry.owner:
-        return  # it may approve, and of money it was named
-    agent = entry.turn.agent
-    is_let = caller.may(f"call:{agent}") or (agent.startswith("@") and caller.may("call:remote"))
-    if not is_let and not caller.may(APPROVE):
-        raise PermissionMissing(permission=f"call:{agent}")
-    is_paid = entry.record.interrupt.kind == PAYMENT and decision.result == "accepted"
-    if is_paid and not caller.may("pay"):
-        raise PermissionMissing(permission="pay")
-
-
 def _seen_by(caller: Caller) -> str | None:
     """Whose questions a caller sees: None is everybody's."""
     return None if caller.may(APPROVE) or reader_of(caller) is None else caller.owner
-
-
-def _ceiling(decision: Decision, entry: InboxEntry) -> int | None:
-    """How much a rule may cost in all; refuses one that nobody could keep to."""
-    if decision.remember is None:
-        return None
-    if decision.result != "accepted" or decision.value is not None:
-        raise InvalidRequest("remember", "is for an approval without a value")
-    ceiling = decision.remember.ceiling
-    if entry.record.interrupt.kind != PAYMENT:
-        if ceiling is not None:
-            raise InvalidRequest("remember.ceiling", "is for a payment alone")
-        return None
-    if entry.record.interrupt.amount is None:
-        raise InvalidRequest("remember", "is for an amount that is paid here")
-    if ceiling is None:
-        raise InvalidRequest("remember.ceiling", "says how much payments may cost in all")
-    return parse_amount(ceiling, field="remember.ceiling")
-
-
-def _read(body: bytes, decoder: msgspec.json.Decoder[T], field: str, reason: str) -> T:
-    """What was sent; `field` and `reason` tell what is wrong most often."""
-    try:
-        json.read_object(body)  # strictly
-        return decoder.decode(body)
-    except msgspec.DecodeError as error:
-        if isinstance(error, msgspec.ValidationError):
-            raise InvalidRequest(field, reason) from None
-        raise InvalidJson(str(error)) from None
 
 
 ROUTES = (

@@ -29,7 +29,13 @@ from carnet.stores.turn.budgets import BudgetBook
 from carnet.stores.turn.callbacks import NotifyingFinish
 from carnet.stores.turn.claim_rules import ClaimRules, Run
 from carnet.stores.turn.finish_rules import FinishRules, appended
-from carnet.stores.turn.interrupts import HOUR, MOST_OF_CALLER, WAIT_HOURS, WaitingFinish
+from carnet.stores.turn.interrupts import (
+    HOUR,
+    MOST_OF_CALLER,
+    WAIT_HOURS,
+    WaitingFinish,
+    write_data,
+)
 from carnet.stores.turn.row import AGAIN, BEGUN, COLUMNS, DISCARD, ENDED, EVENTS, RESUMED, Column
 from carnet.stores.turn.sealed_calls import SealedTask
 
@@ -83,6 +89,8 @@ class MemoryTurns:
             self._resolve(row)
         for holds, n in rules.holding:
             self._rest[n]["holds"] = holds
+        for budget, n in rules.budgeted:
+            self._rest[n]["budget"] = budget
         if isinstance(verdict, Claimed):
             n = verdict.turn.n
             self.turns[n] = verdict.turn
@@ -109,6 +117,7 @@ class MemoryTurns:
                 *(n, one.interrupt.id, hash_state(one.interrupt.state), one.status, one.expires),
                 *(_charged(one), one.outcome, one.asked),
                 *(None, one.interrupt.amount or 0, self._held_below(n, one)),  # nobody ends
+                write_data(one.interrupt) if one.is_charged and one.status == "open" else None,
             )
             for n, asked in self.interrupted.items()
             for one in asked

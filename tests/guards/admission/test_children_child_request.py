@@ -8,7 +8,7 @@ from carnet.core.call import Ask
 from carnet.core.messages.events import Link, Message
 from carnet.core.people.identity import CHAT, Skill
 from carnet.errors import SkillNotFound
-from carnet.guards.admission.children import child_digest, child_request
+from carnet.guards.admission.child_request import child_digest, child_request
 from carnet.guards.target.target import find_skill
 from tests.guards.scene import target
 

@@ -5,13 +5,8 @@ from hypothesis import strategies as st
 
 from carnet.core.people.proof import Spending
 from carnet.ports.money.budgets import Amounts, BudgetShort, BudgetTake, Opening
-from carnet.stores.turn.budgets import (
-    BudgetBook,
-    BudgetRow,
-    names_in,
-    read_budget,
-    write_budget,
-)
+from carnet.stores.ledger.budget_rows import BudgetRow, names_in, read_budget, write_budget
+from carnet.stores.turn.budgets import BudgetBook
 
 ROOT = "call:root"
 LIMITS = [20, 12, 30]

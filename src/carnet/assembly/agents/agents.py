@@ -87,6 +87,7 @@ class Agents:
             seconds=agent.timeout,
             last_depth=None if agent.max_depth is None else agent.max_depth - 1,
             chain_depth=agent.chain_depth,
+            asks=agent.on_budget == "ask",
             takes_credential=agent.may_forward_authorization,
             needs_credential=agent.authorization == "payer",
             on_disconnect=agent.on_disconnect,

@@ -333,6 +333,7 @@ def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
         steps=parts.steps,
         belongings=_belongings(parts, name),
         cues=agent.cues,
+        asks=settings.engine.is_in_process,
     )
     return Built(agent=answering, is_detached=True, removes=passing.removed)
 

@@ -51,7 +51,11 @@ def as_whom(token: str | None) -> str:
 
 def _values(question: Question) -> Iterator[str]:
     options, schema = question.get("options") or (), question.get("schema")
-    if options[MOST_OPTIONS:]:
+    budget = question.get("budget")
+    if budget:  # as much as is asked for, or what is said
+        yield ""
+        yield f" --value {budget['more']}"
+    elif options[MOST_OPTIONS:]:
         yield " --value OPTION"
     elif options:
         yield from (f" --value {in_line(quote(option))}" for option in options)
@@ -92,7 +96,7 @@ def check(question: Question, answer: Mapping[str, Any], token: str | None) -> N
     if options and value not in options:
         listed = in_line(", ".join(options))
         _refuse(f"It asks for one of: {listed}.", question, token)
-    if question.get("schema") and value is None:
+    if question.get("schema") and value is None and not question.get("budget"):
         _refuse("It asks for a value.", question, token)
     if question["kind"] == "payment" and answer.get("remember") == {"ceiling": None}:
         raise UsageInvalid(

@@ -56,6 +56,11 @@ CUT_SHORT = "length", "content_filter"  # ends that the text alone does not show
     metavar="TERMS",
     help="The most it may spend, with all it calls: 0.50, or money=,calls=,tokens=,seconds=.",
 )
+@click.option(
+    "--on-budget",
+    type=click.Choice(["refuse", "ask"]),
+    help="What to do when that is used up: refuse, or wait and ask who pays for more.",
+)
 @click.option("--run", metavar="ID", help="The run this call belongs to.")
 @click.option(
     "--turn", metavar="ID", help="The turn; the same id with the same token gives the same answer."

@@ -27,6 +27,11 @@ def budget() -> None:
 @click.option("--tokens", type=click.IntRange(0), metavar="N", help="The most tokens.")
 @click.option("--seconds", type=click.IntRange(1), metavar="N", help="How long, from now on.")
 @click.option("--per", type=click.Choice(["day", "all"]), default="all", help="Anew each day, UTC.")
+@click.option(
+    "--on-budget",
+    type=click.Choice(["refuse", "ask"]),
+    help="Of a run: refuse when it is used up, or wait and ask who pays for more.",
+)
 @pass_invocation
 def set_(invocation: Invocation, /, subject: str, **options: Any) -> None:
     """Set a budget. SUBJECT is person:NAME, token:NAME, peer:DOMAIN, agent:NAME, or a run.
@@ -41,6 +46,12 @@ def set_(invocation: Invocation, /, subject: str, **options: Any) -> None:
         raise UsageInvalid(
             reason="A budget bounds something.",
             fix="Add --money AMOUNT, --calls N, --tokens N or --seconds N.",
+        )
+    is_run = subject.partition(":")[0] not in KINDS[:-1]
+    if options["on_budget"] == "ask" and not is_run:
+        raise UsageInvalid(
+            reason="What you set for a person, token, peer or agent is raised by you alone.",
+            fix="Leave out --on-budget, or set the budget of a run.",
         )
     pages = wait(_set(invocation, subject, options))
     invocation.result({"budgets": pages}, lambda: _text(pages), pages)
@@ -79,6 +90,8 @@ async def _set(
     from carnet.assembly.store import opened
     from carnet.cli.trust.forms import read_amount
     from carnet.core.people.proof import SECOND_US, Spending
+    from carnet.errors import UsageInvalid
+    from carnet.ports.money.budgets import RUN
     from carnet.runtime.system import SystemClock
 
     money = None if options["money"] is None else read_amount(options["money"], "--money")
@@ -92,8 +105,17 @@ async def _set(
     until = None if options["seconds"] is None else now + options["seconds"] * SECOND_US
     async with opened(invocation.settings) as store:
         names = await _names(store, invocation, subject, per=options["per"], makes=True)
+        if options["on_budget"] == "ask" and any(name.startswith(RUN) for name, _ in names):
+            raise UsageInvalid(
+                reason=f"The run '{subject}' came without a budget of its own.",
+                fix="Leave out --on-budget.",
+            )
         for name, run in names:
-            await store.budgets.put(name, limits, now=now, run=run, until=until)
+            before = await store.budgets.find(name)
+            asks = before is not None and before.asks
+            if options["on_budget"] is not None:
+                asks = options["on_budget"] == "ask"
+            await store.budgets.put(name, limits, now=now, run=run, until=until, asks=asks)
         found = [await store.budgets.find(name) for name, _ in names]
     return [_page(one) for one in found if one is not None]
 
@@ -208,6 +230,7 @@ def _page(one: "BudgetRecord") -> dict[str, Any]:
         "until": None if one.until is None else when(one.until),
         "per": "all" if one.period is None else "day",
         "set_by": "carnet.toml" if one.written else "store",
+        "on_budget": "ask" if one.asks else "refuse",
     }
 
 

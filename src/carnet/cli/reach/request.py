@@ -55,6 +55,7 @@ class CallOptions(Struct, kw_only=True):
     callback: str | None = None
     delegate: str | None = None
     budget: str | None = None
+    on_budget: str | None = None
     voucher: str | None = None
 
     @property
@@ -119,9 +120,14 @@ def describe(request: Outbound) -> dict[str, Any]:
 
 def _check_budget(asked: CallOptions) -> None:
     if asked.budget is None:
+        if asked.on_budget is not None:
+            raise UsageInvalid(
+                reason="--on-budget says what to do when a budget is used up.",
+                fix="Add --budget 0.50, or --budget money=0.50,calls=20,tokens=5000,seconds=60.",
+            )
         return
     try:
-        read_terms(asked.budget)
+        read_terms(budget_of(asked))
     except InvalidRequest:
         raise UsageInvalid(
             reason=f"'{asked.budget}' is no budget.",
@@ -132,6 +138,12 @@ def _check_budget(asked: CallOptions) -> None:
             reason="--budget bounds a call that goes through our gateway.",
             fix="Leave out --direct, --delegate and --dialect.",
         )
+
+
+def budget_of(asked: CallOptions) -> str:
+    """The budget that it is sent with."""
+    on = "" if asked.on_budget is None else f",on={asked.on_budget}"
+    return f"{asked.budget}{on}"
 
 
 def check(asked: CallOptions) -> None:
@@ -300,7 +312,7 @@ def _request(asked: CallOptions, url: str, model: str, token: Secret | None) -> 
     if asked.turn:
         headers["x-tangle-turnid"] = asked.turn
     if asked.budget:
-        headers[BUDGET] = asked.budget
+        headers[BUDGET] = budget_of(asked)
     secrets = {} if token is None else {"authorization": Secret(f"Bearer {token.reveal()}")}
     return Outbound(
         url=url,

@@ -37,7 +37,7 @@ class Allowance:
 
     __slots__ = (
         *("_calls", "_currency", "_money", "_tokens"),
-        *("above", "limits", "name", "opening", "tokens_used", "until", "warned"),
+        *("above", "asks", "limits", "name", "opening", "tokens_used", "until", "warned"),
     )
 
     def __init__(
@@ -52,6 +52,7 @@ class Allowance:
         self._calls = budget.calls
         self._tokens = budget.tokens
         self.limits = budget
+        self.asks = budget.asks is True  # who pays is asked for more
         self.above = above
         self.until = until
         self.name: str | None = None  # in the store, once something was called for it
@@ -104,10 +105,25 @@ class Allowance:
             if self._currency != currency:  # of ours it has nothing
                 limit = used = 0
             money = {"observed": format_amount(used + needed), "limit": format_amount(limit)}
-            raise BudgetExceeded(budget="call", part=part, **money)
+            name = self.name if self._currency == currency else None  # more of it would not help
+            raise BudgetExceeded(name or "", budget="call", part=part, **money)
         limit = (self.limits.calls if part == "calls" else self.limits.tokens) or 0
         left = (self._calls if part == "calls" else self._tokens) or 0
-        raise BudgetExceeded(budget="call", part=part, observed=limit - left + needed, limit=limit)
+        counts = {"observed": limit - left + needed, "limit": limit}
+        raise BudgetExceeded(self.name or "", budget="call", part=part, **counts)
+
+    def short_of(self, part: str) -> BudgetExceeded:
+        """The refusal of a call abroad that has used up what it was given of a part."""
+        here: Allowance | None = self
+        while here is not None and here.above is not None and getattr(here.limits, part) is None:
+            here = here.above
+        here = here or self
+        limit = getattr(here.limits, part) or 0
+        if part == "money":
+            money = {"observed": format_amount(limit), "limit": format_amount(limit)}
+            return BudgetExceeded(here.name or "", budget="call", part=part, **money)
+        counts = {"observed": limit + 1, "limit": limit}
+        return BudgetExceeded(here.name or "", budget="call", part=part, **counts)
 
     def split(self, share: Spending, currency: str) -> "Allowance":
         """A share of this: so much of each part that it bounds, or what is left."""
@@ -126,6 +142,7 @@ class Allowance:
             currency=None if money is None else currency,
             calls=None if share.calls is None else calls,
             tokens=None if share.tokens is None else tokens,
+            asks=(share.asks and self.asks) or None,
         )
         return Allowance(part, above=self, until=self.until)
 
@@ -175,8 +192,9 @@ class Allowance:
 
     def is_short(self, most: int) -> bool:
         """Whether a call that may cost so much would be refused, as far as is known here."""
-        parts = (self._calls, self._tokens)
-        return (self._money is not None and self._money < most) or 0 in parts
+        calls, tokens = self._calls, self._tokens
+        is_used = (calls is not None and calls < 1) or (tokens is not None and tokens < 1)
+        return is_used or (self._money is not None and self._money < most)
 
     def narrow(self, left: Spending) -> None:
         """No more than that is left: somebody else bounds it too."""
@@ -212,6 +230,7 @@ class Allowance:
             currency=None if money is None else self._currency,
             calls=calls,
             tokens=tokens,
+            asks=self.asks or None,
         )
 
     def crossed(self) -> tuple[str, int, int] | None:

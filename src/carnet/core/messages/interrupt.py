@@ -12,6 +12,10 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import Struct
 
+from carnet.core.money.amount import parse_amount
+from carnet.core.people.proof import Spending
+from carnet.errors import InvalidRequest
+
 PAYMENT: Final = "payment"
 APPROVAL: Final = "approval"  # one with an amount is of what a call may cost: it is set aside (R42)
 WITHOUT: Final = "without"  # the value of an answer that lets the others go on without the asker
@@ -33,8 +37,23 @@ KINDS = (
 )
 
 MOST_DATA_BYTES: Final = 16_384  # of the schema, the options and what else an interrupt holds
+MOST_GRANT: Final = 15  # digits of what is given to a budget
 MOST_WORDS: Final = 200  # characters of a question that are kept with its answer for the future
 _MOST: Final = (1 << 53) - 1  # the greatest integer that all who read JSON agree on
+
+
+BudgetPart = Literal["money", "calls", "tokens", "seconds"]
+
+
+class BudgetRaise(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is given to the budget of a call by who says yes. Ours alone: it comes by no wire."""
+
+    budget: str  # its name in the store; empty: of the loop that asks, which counts it itself
+    part: str  # a BudgetPart, or the name of one that a loop counts
+    more: int  # unless the answer says how much
+    observed: int  # what would be used
+    limit: int
+    opening: Spending | None = None  # what it begins with, where nothing was called for it yet
 
 
 class Interrupt(Struct, frozen=True, kw_only=True):
@@ -60,6 +79,7 @@ class Interrupt(Struct, frozen=True, kw_only=True):
     options: tuple[str, ...] = ()  # of which the value is one
     without: bool = False  # whoever passes it on can go on without: rejected, value `WITHOUT`
     more: dict[str, Any] | None = None  # members that we do not know, as they came
+    raises: BudgetRaise | None = None  # what it gives to a budget; agreed to as a payment is
 
     def __post_init__(self) -> None:
         """Refuse an interrupt that nobody could resolve or understand."""
@@ -81,12 +101,19 @@ class Interrupt(Struct, frozen=True, kw_only=True):
         return kept if isinstance(kept, dict) else {}
 
     @property
+    def is_of_money(self) -> bool:
+        """Whether it is agreed to by who pays, and by nobody else (R45)."""
+        return self.kind == PAYMENT or self.raises is not None
+
+    @property
     def is_known(self) -> bool:
         """Whether we know what the kind asks for."""
         return self.kind in KINDS
 
 
-_KEPT: Final = tuple(name for name in Interrupt.__struct_fields__ if name != "lasts")
+_KEPT: Final = tuple(
+    name for name in Interrupt.__struct_fields__ if name not in {"lasts", "raises"}
+)
 
 
 def check_together(interrupts: Sequence[Interrupt]) -> None:
@@ -181,6 +208,24 @@ class Answered(Struct, frozen=True):
     is_charged: bool = False  # a payment that this turn debits
 
 
+def grant_of(value: object) -> str | None:
+    """How much an answer gives to a budget, as it was written; None where it does not say."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None
+    return str(value)[: MOST_GRANT + 1]
+
+
+def granted(asked: BudgetRaise, grant: str | None) -> int:
+    """How much that is: what was asked for, or what was written. Raises InvalidRequest."""
+    if grant is None:
+        return asked.more
+    if asked.part == "money":
+        return parse_amount(grant, field="value")
+    if len(grant) > MOST_GRANT or not (grant.isascii() and grant.isdecimal()):
+        raise InvalidRequest("value", "must be a whole number")
+    return int(grant)
+
+
 class InterruptRecord(Struct, frozen=True, kw_only=True):
     """An interrupt of a turn, and what became of it."""
 
@@ -222,7 +267,9 @@ def question_of(asked: Interrupt) -> str:
     """
     if asked.kind == PAYMENT:
         return ""
-    parts = (asked.message, asked.url, asked.options, asked.schema, asked.more)
+    parts: tuple[object, ...] = (asked.message, asked.url, asked.options, asked.schema, asked.more)
+    if asked.raises is not None:
+        parts = (*parts, asked.raises)
     digest = sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
     return f"{digest} {asked.message[:MOST_WORDS]}"
 

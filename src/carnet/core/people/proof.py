@@ -41,6 +41,8 @@ class Spending(Struct, frozen=True, kw_only=True):
     calls: int | None = None
     tokens: int | None = None
     seconds: int | None = None  # of a budget that begins here; a document says its deadline
+    # Whether who pays is asked for more when it is used up; None: not said. It is told to nobody.
+    asks: bool | None = None
 
 
 class Document(Struct, frozen=True, kw_only=True):

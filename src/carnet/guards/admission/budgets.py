@@ -13,18 +13,15 @@ from msgspec.structs import replace
 
 from carnet.core.call import LIKELY_TOKENS_OUT, Admitted, Ask, Call, Target
 from carnet.core.chain.allowance import Allowance, Aside
-from carnet.core.money.amount import format_amount
 from carnet.core.people.delegation import narrower
 from carnet.core.people.identity import Payer
 from carnet.core.people.proof import SECOND_US, Spending
-from carnet.errors import BudgetExceeded
 from carnet.guards.candidate import Candidate
 from carnet.ports.money.budgets import (
     CALL,
     RUN,
     Amounts,
     Budgets,
-    BudgetShort,
     BudgetTake,
     Opening,
     Taken,
@@ -84,25 +81,34 @@ def opening_of(parent: Call, clock: Clock) -> Opening | None:
         limits=allowance.opening,
         parent=None if above is None else above.name,
         until=None if until is None else int(until),
+        asks=allowance.asks,
+        attempt=parent.record.attempt,
     )
 
 
-def with_taken(admitted: Admitted, target: Target, taken: Taken) -> Admitted:
-    """What was admitted, with what it was given of budgets: its callee is told no more."""
+def with_taken(admitted: Admitted, target: Target, taken: Taken, cost: int) -> Admitted:
+    """What was admitted, with what it was given of budgets: its callee is told no more.
+
+    One that is called again is told what it has for the whole call, with what it has used and has
+    `cost` before.
+    """
     amounts = taken.amounts
     granted = (amounts.calls, amounts.tokens)
     if not target.is_remote:
         return replace(admitted, granted=granted)
-    left = taken.left
+    left, asked = taken.left, admitted.granted
     is_paid = left.money is not None and amounts.money > 0  # else by somebody else, or not at all
     most = Spending(
-        money=amounts.money if is_paid else None,
+        money=amounts.money + cost if is_paid else None,
         currency=left.currency if is_paid else None,
         calls=None if left.calls is None else amounts.calls,
         tokens=None if left.tokens is None else amounts.tokens,
     )
     if admitted.onward is None:  # a child, whose own document leaves
-        carnet = replace(admitted.carnet, budget=narrower(admitted.carnet.budget, most))
+        budget = narrower(admitted.carnet.budget, most)
+        if budget is not None and (cost or granted > asked):
+            budget = replace(most, asks=budget.asks)
+        carnet = replace(admitted.carnet, budget=budget)
         return replace(admitted, carnet=carnet, granted=granted)
     onward = replace(admitted.onward, budget=narrower(admitted.onward.budget, most))
     return replace(admitted, onward=onward, granted=granted)
@@ -121,18 +127,6 @@ def after_taking(allowance: Allowance | None, aside: Aside, taken: Taken) -> All
     return allowance
 
 
-def exceeded(short: BudgetShort, payer: Payer) -> BudgetExceeded:
-    """The refusal of a budget; what it has is not told to who only forwards its payer."""
-    kind = short.name.partition(":")[0]
-    if payer.by_forwarding and kind != "call":
-        return BudgetExceeded(short.name, budget=kind, part=short.part)
-    if short.part == "money":
-        money = {"observed": format_amount(short.observed), "limit": format_amount(short.limit)}
-        return BudgetExceeded(short.name, budget=kind, part=short.part, **money)
-    counts = {"observed": short.observed, "limit": short.limit}
-    return BudgetExceeded(short.name, budget=kind, part=short.part, **counts)
-
-
 def narrow(candidate: Candidate, budget: Spending, currency: str, clock: Clock) -> None:
     """Spend no more than a request says; its money is ours if it does not say whose."""
     if budget.seconds is not None:
@@ -141,8 +135,10 @@ def narrow(candidate: Candidate, budget: Spending, currency: str, clock: Clock) 
         budget = replace(budget, seconds=None)
     if budget.money is not None and budget.currency is None:
         budget = replace(budget, currency=currency)
-    if candidate.budget is not None:
+    if candidate.budget is not None:  # somebody else bounds it too: nobody here gives more
         budget = narrower(candidate.budget, budget) or budget
+    elif candidate.target.asks and budget.asks is None:
+        budget = replace(budget, asks=True)
     candidate.budget = budget
 
 
@@ -184,3 +180,17 @@ def left_for(allowance: Allowance, target: Target, aside: Aside) -> Spending:
 def left_onward(allowance: Allowance, aside: Aside) -> Spending:
     """The budget of a call that is passed on: the one that came here was the first of its calls."""
     return allowance.left(replace(aside, calls=max(aside.calls - 1, 1)))
+
+
+def least_of(allowance: Allowance, most: int) -> Spending:
+    """The budget of a call that is made again when nothing is left here: what is kept of it counts.
+
+    Its callee is told that there is a bound, and knows what it was told before.
+    """
+    left = allowance.left()
+    return Spending(
+        money=None if left.money is None else most,
+        currency=left.currency,
+        calls=None if left.calls is None else 1,
+        tokens=None if left.tokens is None else 1,
+    )

@@ -8,8 +8,6 @@ Law 2. It is recorded as any call is: made again, it is answered from its record
 
 import contextlib
 from collections.abc import Sequence
-from hashlib import sha256
-from typing import Any
 
 import msgspec
 
@@ -18,7 +16,6 @@ from carnet.core.chain.allowance import NOTHING, Allowance, Aside
 from carnet.core.chain.capabilities import Capabilities
 from carnet.core.chain.carnet import Carnet, within_budget
 from carnet.core.chain.grounds import Grounds, write_grounds
-from carnet.core.messages.events import Message
 from carnet.core.messages.interrupt import StatedResolution
 from carnet.core.people.address import (
     handle_of,
@@ -39,12 +36,14 @@ from carnet.errors import (
     SpendingLimitReached,
 )
 from carnet.guards.admission.budgets import (
+    least_of,
     left_for,
     opening_of,
     set_aside,
     standing_of,
     take_of,
 )
+from carnet.guards.admission.child_request import child_digest, child_request
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.admission.policy import asking
 from carnet.guards.admission.tasks import answer_of
@@ -64,30 +63,6 @@ from carnet.ports.money.budgets import (
     Budgets,
     Opening,
 )
-from carnet.wire.grammar import json
-
-
-def child_request(ask: Ask) -> bytes:
-    """What was asked, canonically."""
-    if ask.body is not None:
-        return json.canonical(ask.body)
-    messages = [_written(message) for message in ask.messages]
-    if ask.skill is None:
-        return json.canonical({"messages": messages})
-    return json.canonical({"messages": messages, "skill": ask.skill, "payload": ask.payload})
-
-
-def child_digest(agent: str, request: bytes) -> bytes:
-    """The digest under which a repeat of the call is recognised."""
-    return sha256(agent.encode() + b"\x00" + request).digest()
-
-
-def _written(message: Message) -> dict[str, Any]:
-    """A message of text as it always was; of any other, every part counts."""
-    if message.is_plain:
-        return {"role": message.role, "content": message.text}
-    written: dict[str, Any] = msgspec.to_builtins(message)
-    return written
 
 
 class ChildAllowance(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -99,6 +74,7 @@ class ChildAllowance(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     allowance: Allowance | None = None
     aside: Aside = NOTHING
     above: Opening | None = None
+    wanted: Aside | None = None  # of the store, where nothing is left that could be set aside here
 
 
 class Children:
@@ -180,19 +156,22 @@ class Children:
     ) -> ChildAllowance:
         """Set aside what a child may spend, out of its share or of what there is for all."""
         target, ask, carnet = allowed.target, allowed.ask, allowed.carnet
-        above = opening_of(parent, self._clock)
+        above, wanted = opening_of(parent, self._clock), None
         allowance = await self._share(parent, ask, carnet.deadline, most)
         try:
             aside, ask = set_aside(allowance, target, ask, most, self._currency)
             left = left_for(allowance, target, aside)
         except BudgetExceeded as short:
             is_money = short.facts["part"] == "money"
-            if not is_money or not await is_free(target, payer.quota, is_task=False):
+            if is_money and await is_free(target, payer.quota, is_task=False):
+                target, most = target.as_free(), most - target.most_cost
+                aside, left = self._set_aside_free(allowance, target, ask, most)
+            elif parent.record.fence > 1:  # it may have been made before: the store knows
+                aside, left, wanted = NOTHING, least_of(allowance, most), Aside(most, 1, 0)
+            else:
                 if allowance is not parent.allowance:
                     allowance.close()
                 raise
-            target, most = target.as_free(), most - target.most_cost
-            aside, left = self._set_aside_free(allowance, target, ask, most)
         carnet = msgspec.structs.replace(carnet, budget=left)
         return ChildAllowance(
             target=target,
@@ -201,6 +180,7 @@ class Children:
             allowance=allowance,
             aside=aside,
             above=above,
+            wanted=wanted,
         )
 
     async def _share(self, parent: Call, ask: Ask, deadline: float | None, most: int) -> Allowance:
@@ -214,15 +194,25 @@ class Children:
             currency = None if share.money is None else self._currency
             share = msgspec.structs.replace(share, currency=currency)
             return Allowance(share, until=deadline)
-        if self._budgets is not None and above.name is not None and above.is_short(most):
-            found = await self._budgets.find(above.name)
-            if found is not None:
-                above.learn(found.left, runs_again=parent.record.fence > 1)
+        runs_again = parent.record.fence > 1
+        if runs_again or above.is_short(most):
+            await self._learn(above, runs_again=runs_again)
         if share is None:
             return above
         part = above.split(share, self._currency)
         part.until = deadline
         return part
+
+    async def _learn(self, allowance: Allowance, *, runs_again: bool) -> None:
+        """Ask the store what is left of a budget: somebody may have raised it."""
+        if self._budgets is None or allowance.name is None:
+            return
+        found = await self._budgets.find(allowance.name)
+        if found is not None:
+            allowance.learn(found.left, runs_again=runs_again)
+            allowance.asks = found.asks
+            if runs_again:  # it knows what was left when it waited
+                allowance.limits = found.limits
 
     def _spending(self, entry: Entry, parent: Call, allowed: ChildAllowance) -> Entry:
         """An entry with what it takes of the budget of its parent, or of its own share."""
@@ -239,9 +229,15 @@ class Children:
         else:  # its own, below that of its parent
             allowance.name, allowance.opening = CALL + entry.key.hex(), allowance.limits
             parent_name = None if above is None else above.name
-            opens = Opening(name=allowance.name, limits=allowance.limits, parent=parent_name)
+            opens = Opening(
+                name=allowance.name,
+                limits=allowance.limits,
+                parent=parent_name,
+                asks=allowance.asks,
+            )
             names = (allowance.name, *names)
-        budget = take_of(admitted, target, names, aside, above=above, opens=opens)
+        taken = allowed.wanted or aside
+        budget = take_of(admitted, target, names, taken, above=above, opens=opens)
         return msgspec.structs.replace(entry, budget=budget, aside=aside, allowance=allowance)
 
     async def _resume(self, entry: Entry, call: Call, parent: Call) -> Call:
@@ -249,7 +245,7 @@ class Children:
 
         Where its payer, who was asked, has no room for a payment any more, it waits on.
         """
-        short = (SpendingLimitReached, PaymentRequired)
+        short = (SpendingLimitReached, PaymentRequired, BudgetExceeded)
         passed = (PolicyStateInvalid, *(short if entry.admitted.payer == parent.payer else ()))
         for each in parent.resolved:
             brought = StatedResolution(each.interrupt.state, each.resolution)

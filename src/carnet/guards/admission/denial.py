@@ -20,8 +20,8 @@ from carnet.errors import (
     TokenBudgetExceeded,
     TooManyTasks,
 )
-from carnet.guards.admission.budgets import exceeded
 from carnet.ports.calls.turns import TASKS, Denied, Quota
+from carnet.ports.money.budgets import CALL, exceeded
 
 
 def refusal(
@@ -30,7 +30,8 @@ def refusal(
     """The error that a refused transaction stands for."""
     granted, payer = admitted.delegation, admitted.payer
     if denied.short is not None:
-        return exceeded(denied.short, payer)
+        is_hidden = payer.by_forwarding and not denied.short.name.startswith(CALL)
+        return exceeded(denied.short, is_hidden=is_hidden)
     refusals: dict[str, CarnetError] = {
         "replayed": NonceReplayed(),
         "spent": PaymentRefused(reason="used")

@@ -4,7 +4,7 @@ import msgspec
 
 from carnet.core.call import CallbackWish, Claim
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.interrupt import StatedResolution, hash_state
+from carnet.core.messages.interrupt import StatedResolution, grant_of, hash_state
 from carnet.core.people.identity import Token
 from carnet.core.sealed_call import Later
 from carnet.errors import CarnetError, RunAlreadyStarted, RunOwnerForbidden
@@ -74,4 +74,5 @@ def answer_of(brought: StatedResolution, token: Token | None = None) -> Answer:
         outcome=resolution.outcome,
         resolver=resolution.resolver or holder,
         value=value,
+        grant=grant_of(resolution.value),
     )

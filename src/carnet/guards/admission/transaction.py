@@ -19,11 +19,7 @@ from carnet.core.chain.allowance import NOTHING, Allowance, Aside
 from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.grounds import MOST_PATH, By, Grounds, read_grounds, write_grounds
 from carnet.core.chain.turn import Turn
-from carnet.core.messages.interrupt import (
-    PAYMENT,
-    Interrupt,
-    Resolution,
-)
+from carnet.core.messages.interrupt import Interrupt, Resolution
 from carnet.core.people.delegation import narrower
 from carnet.core.people.evidence import Evidence
 from carnet.core.people.proof import SECOND_US, Spending
@@ -115,7 +111,7 @@ class Transaction:
         kept = await self._turns.question(self._turn_claim(entry, 0))
         if kept is not None:
             asked, caller = kept.interrupt, entry.admitted.caller
-            if asked.kind == PAYMENT and answer.outcome == "accepted":
+            if asked.is_of_money and answer.outcome == "accepted":
                 if kept.owner not in {None, caller.owner}:  # R45
                     raise AnswerForbidden(reason="a payment is agreed to by who pays")
                 if caller.standing is None and not caller.may(PAY):
@@ -139,7 +135,8 @@ class Transaction:
         if type(verdict) is Claimed and verdict.reserved is not None:
             admitted = self._as_reserved(entry, verdict, verdict.reserved)
         if type(verdict) is Claimed and verdict.budget is not None:
-            admitted = with_taken(admitted, entry.target, verdict.budget)
+            cost = verdict.turn.cost or 0
+            admitted = with_taken(admitted, entry.target, verdict.budget, cost)
             allowance = after_taking(allowance, entry.aside, verdict.budget)
         name = None if task is None else task.id
         if task is not None and not (is_new and verdict.turn.fence == 1):  # it ran, or waited

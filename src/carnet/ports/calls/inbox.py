@@ -13,6 +13,7 @@ from carnet.core.chain.turn import Turn
 from carnet.core.messages.interrupt import InterruptRecord, Resolution
 from carnet.errors import (
     AnsweredOtherwise,
+    BudgetExceeded,
     InterruptExpired,
     InterruptNotFound,
     InvalidRequest,
@@ -22,7 +23,7 @@ from carnet.errors import (
 # What says for certain that nothing was agreed to.
 NOT_AGREED: Final = (
     *(SpendingLimitReached, InterruptExpired, AnsweredOtherwise, InterruptNotFound),
-    InvalidRequest,
+    *(InvalidRequest, BudgetExceeded),
 )
 
 

@@ -21,7 +21,7 @@ from carnet.core.messages.interrupt import Interrupt, InterruptRecord
 from carnet.core.messages.outbound_call import OutboundCall, lost_attempt
 from carnet.core.people.identity import Payer
 from carnet.ports.calls.tasks import Callback, ListedTask, TaskClaim
-from carnet.ports.money.budgets import BudgetShort, BudgetTake, Taken
+from carnet.ports.money.budgets import BudgetShort, BudgetTake, BudgetUndo, Taken
 from carnet.ports.world.outbox import Delivery
 
 TOKENS: Final = "tokens/"  # what the names of each kind of quota begin with
@@ -66,6 +66,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     resolver: str | None = None
     value: bytes | None = None  # what was answered beside; the store seals it
     interrupt: str | None = None  # its id, if it is known: the state is the asker's to choose
+    grant: str | None = None  # how much it gives to a budget, as it was written; None: as asked
 
 
 class TurnClaim(Struct, frozen=True, kw_only=True):
@@ -102,6 +103,7 @@ class Claimed(Struct, frozen=True, tag=True):
     reserved: int | None = None  # where it is not what was asked for
     agreed: int = 0  # of that, what was agreed to be paid for what the turn asked for
     budget: Taken | None = None  # what it was given of budgets
+    undo: BudgetUndo | None = None  # what an answer has changed in budgets
 
 
 class Known(Struct, frozen=True, tag=True):
@@ -225,6 +227,7 @@ class TurnFinish(Struct, frozen=True, kw_only=True):
     released: int = 0  # of what it holds: agreed to, not paid, and now asked for again
     charges_all: bool = False  # payments that others ask for are debited by this turn too
     used: tuple[int, int] | None = None  # of budgets: calls and tokens; None: nobody knows
+    tells_all: bool = False  # a callee that is called again tells what it has used in all
     owners: tuple[str | None, ...] = ()  # who is to answer each here; None: whoever called us is
 
 

@@ -38,6 +38,7 @@ class LoopTurn(Struct, frozen=True, kw_only=True):
     past: TurnPast | None = None  # what she has said before; None where it may not be searched
     ask_policy: AskPolicy | None = None  # before a tool is used; None where nobody is asked
     budgets: Ceilings = ()  # of the token that asks, by their names
+    granted: Ceilings = ()  # what who pays has given beyond those of the agent
 
 
 class OpenLoops(Protocol):

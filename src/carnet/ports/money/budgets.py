@@ -12,19 +12,23 @@ Law 3. What nobody knows the end of stays spent, until it is run again or its an
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
+from carnet.core.messages.interrupt import BudgetPart, BudgetRaise
+from carnet.core.money.amount import format_amount
 from carnet.core.people.proof import Spending
+from carnet.errors import BudgetExceeded
 
 CALL: Final = "call:"  # what the name of a budget begins with that a call has brought
 RUN: Final = "run:"
+AGENT: Final = "agent:"
 DAY: Final = "/day"  # what the name of one ends with that is new every day, at midnight UTC
 DAY_US: Final = 86_400_000_000
 WARN_AT: Final = 80  # percent
 
-Part = Literal["money", "calls", "tokens", "seconds"]
+Part = BudgetPart
 PARTS: Final[tuple[Part, Part, Part]] = ("money", "calls", "tokens")
 
 
@@ -44,6 +48,7 @@ class Opening(Struct, frozen=True, kw_only=True):
     parent: str | None = None  # the budget that it is a share of
     until: int | None = None  # microseconds since the epoch
     asks: bool = False  # its owner is asked when it is used up
+    attempt: int = 1  # of its call: one that is made again may be given more than before
 
 
 class BudgetTake(Struct, frozen=True, kw_only=True):
@@ -61,7 +66,7 @@ class BudgetShort(Struct, frozen=True, kw_only=True):
     """Which budget has refused, and by which part."""
 
     name: str
-    part: Part
+    part: str
     observed: int  # what is spent, held and asked for
     limit: int
 
@@ -71,6 +76,31 @@ class Taken(Struct, frozen=True, kw_only=True):
 
     amounts: Amounts
     left: Spending  # of all of them together, after that
+
+
+def short_of(asked: BudgetRaise) -> BudgetShort:
+    """The refusal that a question for more stands for."""
+    name = asked.budget or AGENT
+    return BudgetShort(name=name, part=asked.part, observed=asked.observed, limit=asked.limit)
+
+
+def exceeded(short: BudgetShort, *, is_hidden: bool = False) -> BudgetExceeded:
+    """The refusal of a budget; `is_hidden` for who is not told what it has."""
+    kind = short.name.partition(":")[0]
+    if is_hidden:
+        return BudgetExceeded(short.name, budget=kind, part=short.part)
+    if short.part == "money":
+        money = {"observed": format_amount(short.observed), "limit": format_amount(short.limit)}
+        return BudgetExceeded(short.name, budget=kind, part=short.part, **money)
+    counts = {"observed": short.observed, "limit": short.limit}
+    return BudgetExceeded(short.name, budget=kind, part=short.part, **counts)
+
+
+class BudgetUndo(Struct, frozen=True, kw_only=True):
+    """What an answer has changed in budgets: it is undone if nobody runs on with the answer."""
+
+    held: str | None = None  # what its turn held before, where it holds more now
+    raised: tuple[str, str, int] | None = None  # which budget, and by how much
 
 
 class BudgetRecord(Struct, frozen=True, kw_only=True):
@@ -115,6 +145,3 @@ class Budgets(Protocol):
 
     async def find(self, name: str) -> BudgetRecord | None:
         """One by its name."""
-
-    async def grant(self, name: str, more: Amounts, seconds: int = 0) -> bool:
-        """Raise the limits of one by so much; False if there is none."""

@@ -26,7 +26,7 @@ from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Output
 from carnet.core.people.identity import Caller, Ceiling
 from carnet.core.people.permissions import both
-from carnet.errors import CarnetError
+from carnet.errors import BudgetExceeded, CarnetError
 from carnet.ports.calls.steps import Steps
 from carnet.ports.engine.loop import Engine, LoopTurn
 from carnet.ports.engine.tools import TurnTriggers
@@ -48,6 +48,7 @@ LARGE_CHARACTERS: Final = 65_536  # of a request that is read beside the event l
 CALL_CHARACTERS: Final = 128  # that the form of a tool call is counted as
 BEGUN: Final = 1_000_000  # the place, among its steps, of what says that the first tool has begun
 
+AGENT: Final = "agent"  # whose budget it is that a loop has used up
 _OF_TOKEN: Final = "token:"  # noqa: S105  what the names of those begin with
 
 
@@ -77,14 +78,16 @@ class EngineAgent:
         steps: Steps | None,
         belongings: Belongings = NOTHING,
         cues: bool = True,
+        asks: bool = False,
     ) -> None:
         """`system` is said first; `passing` is what of callers' messages passes after it.
 
         `calls` are those it makes itself; `name` is its own, for a loop that answers several.
         `belongings` are those of the people for whom it acts. With `cues` its model is told where
-        in its chain it stands.
+        in its chain it stands. A loop that `asks` can be given more of its named budgets.
         """
         self._cues = cues
+        self._asks = asks
         self._belongings = belongings
         self._engine = engine
         self._calls = calls
@@ -125,16 +128,26 @@ class EngineAgent:
             past=theirs.past(call),
             ask_policy=None if policy is None else partial(policy.ask_tool, call),
             budgets=call.caller.budgets,
+            granted=visit.granted if call.resolved else (),
         )
         before = CHAIN.set(visit)
         try:
             end = await self._engine(turn, out)
         except CarnetError as error:
-            raise _failure(error) from error
+            waits = self._waits(visit, error)
+            if waits is None:
+                raise _failure(error) from error
+            return waits
         finally:
             visit.close()
             CHAIN.reset(before)
         return visit.whole(end) if isinstance(end, Waiting) else end
+
+    def _waits(self, visit: LoopVisit, error: CarnetError) -> Waiting | None:
+        """What is asked for where a budget of this agent ended, as its operator has it."""
+        if not (self._asks and visit.call.target.asks and isinstance(error, BudgetExceeded)):
+            return None
+        return visit.ask_for_loop(error) if error.facts.get("budget") == AGENT else None
 
     async def _read(self, call: Call) -> EngineRequest:
         """What is asked; much is written and read beside the event loop."""

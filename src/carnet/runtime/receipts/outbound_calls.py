@@ -200,8 +200,8 @@ def used_of(call: Call, outbound: Sequence[OutboundCall], tokens: int) -> tuple[
     if most_calls < 1 or not (takes or is_passed_on):
         return 1, tokens
     last = next((each for each in reversed(outbound) if each.depth == _sent(call)), None)
-    if last is None or last.state == "refused":
-        return 1, tokens
+    if last is None or (last.state == "refused" and last.receipt is None):
+        return 1, tokens  # it has not run; who refuses what has run proves what that took
     if last.receipt is None:
         return (most_calls, max(tokens, most_tokens)) if takes else (1, tokens)
     receipt = travel.read_receipt(last.receipt)  # it was verified before it was noted

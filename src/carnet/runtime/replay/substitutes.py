@@ -19,7 +19,7 @@ from carnet.core.dialogue.events import TurnDiscarded, read_dialogue_event
 from carnet.core.messages.events import CHILD, Event, Extension, Failed, Usage
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.errors import CarnetError, DefinitionChanged
-from carnet.guards.admission.children import child_request
+from carnet.guards.admission.child_request import child_request
 from carnet.ports.calls.admission import ClientCallee, ClientLeave
 from carnet.ports.calls.steps import Step
 from carnet.runtime.dialogue.hosted.pages import STEP, KeptPart

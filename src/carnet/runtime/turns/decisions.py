@@ -24,6 +24,7 @@ from carnet.core.messages.interrupt import (
     Resolution,
     StatedResolution,
     chain_of,
+    grant_of,
     hash_state,
     question_of,
 )
@@ -45,6 +46,7 @@ from carnet.ports.calls.agent import Router
 from carnet.ports.calls.inbox import NOT_AGREED, Inbox, InboxEntry, Rules
 from carnet.ports.calls.tasks import TaskClaim
 from carnet.ports.calls.turns import Answer, Claimed, Denied, TurnClaim, Turns, Verdict
+from carnet.ports.money.budgets import exceeded
 from carnet.ports.world.clock import Clock, Ids
 from carnet.runtime.skills.answers import check_answer
 from carnet.wire.dialects.policy import MOST_SENT_BYTES, write_resolution
@@ -102,7 +104,8 @@ class Decisions:
     async def _answer_by_rule(self, call: Call, asked: Interrupt) -> Call | None:
         owner, amount = call.owner_of(asked), asked.amount or 0
         is_unknown = asked.kind == PAYMENT and asked.currency != self._currency
-        if owner is None or is_unknown:  # nobody knows how much that is
+        # Nobody knows how much that is; and a budget that is always raised bounds nothing.
+        if owner is None or is_unknown or asked.raises is not None:
             return None
         chain = chain_of(asked, call.agent)
         n = await self._rules.use(
@@ -145,6 +148,8 @@ class Decisions:
             if isinstance(verdict, Denied) and verdict.reason == "spending":
                 left = format_amount(verdict.amount)
                 raise SpendingLimitReached(needed=format_amount(verdict.needed), left=left)
+            if isinstance(verdict, Denied) and verdict.short is not None:
+                raise exceeded(verdict.short)
         found = await self._inbox.find(entry.record.interrupt.id, owner=entry.owner)
         if found is None:
             raise InterruptNotFound
@@ -203,6 +208,7 @@ class Decisions:
                     outcome=resolution.outcome,
                     resolver=resolution.resolver,
                     value=value,
+                    grant=grant_of(resolution.value),
                     interrupt=entry.record.interrupt.id,
                 ),
             )

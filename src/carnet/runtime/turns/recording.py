@@ -25,6 +25,7 @@ from msgspec import structs
 from carnet.core.call import Call
 from carnet.core.chain.turn import Turn, TurnState
 from carnet.core.messages.events import (
+    BUDGET,
     CHILD,
     PIECE_BYTES,
     STATES,
@@ -94,7 +95,7 @@ class Recording(Grown):
         self._children: set[object] = set()  # the places of calls whose cost is in it
         self._exceeds = False  # more is to be debited than was reserved
         self._disputed = 0
-        self.has_below = call.record.fence != call.record.attempt  # what it called may wait
+        self.has_below = has_waited  # what it called may wait
 
     # ------------------------------------------------------------------ for the agent
 
@@ -104,7 +105,8 @@ class Recording(Grown):
             raise Cancelled("the turn has ended")
         if self._waiting and not self._streams and await self._runs_on(event):
             return
-        child = event if type(event) is Extension and event.name == CHILD else None
+        noted = event if type(event) is Extension else None
+        child = noted if noted is not None and noted.name == CHILD else None
         if child is not None and is_counted_before(child.payload, self._children):
             return
         self._keep(event)
@@ -113,7 +115,7 @@ class Recording(Grown):
             raise AgentFailed(f"said more than {MOST_BYTES} bytes")
         if child is not None:
             self._children_cost += int(child.payload["cost"])
-        else:
+        elif noted is None or noted.name != BUDGET:
             self._spoken += 1
         if self._streams:
             await self._show()
@@ -154,7 +156,7 @@ class Recording(Grown):
         encoded = self._encoded[first:]
         del self._waiting[first:], self._encoded[first:]
         for event, data in zip(taken, encoded, strict=True):
-            if type(event) is Extension and event.name == CHILD:
+            if type(event) is Extension and event.name in {BUDGET, CHILD}:
                 self._waiting.append(event)
                 self._encoded.append(data)
             else:
@@ -277,6 +279,7 @@ class Recording(Grown):
             tokens_in=tokens[0],
             tokens_out=tokens[1],
             used=used_of(call, self.outbound, used) if call.granted[0] > 1 else (1, used),
+            tells_all=self._target.takes_budget,
             uses=uses_of(call, tokens, is_over=state != "waiting") if has_quota else (),
             tell=None if call.task is None else self._tell_of(batch, end, tokens, debits),
             is_task=call.task is not None,
@@ -310,8 +313,7 @@ class Recording(Grown):
             return self._waits(end, debits, batch, encoded)
         if not isinstance(end, Failed):
             return {}
-        again = may_run_again(end, has_spoken=self._spoken > 0)
-        return {"code": end.code, "retryable": again}
+        return {"code": end.code, "retryable": may_run_again(end, has_spoken=self._spoken > 0)}
 
     def _waits(
         self, end: Waiting, debits: Sequence[Debit], batch: list[Event], encoded: list[bytes]

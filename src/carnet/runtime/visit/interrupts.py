@@ -22,10 +22,13 @@ from carnet.core.call import Call
 from carnet.core.messages.events import Waiting
 from carnet.core.messages.interrupt import PAYMENT, Interrupt, Resolution, check_together
 from carnet.core.money.amount import parse_amount
-from carnet.errors import Cancelled, DefinitionChanged
+from carnet.errors import BudgetExceeded, Cancelled, DefinitionChanged
+from carnet.runtime.visit.fan_out.shares import more_asked
+from carnet.wire.dialects.policy import own_id
 
 MOST_MESSAGE: Final = 1000  # characters
 MOST_OPTIONS: Final = 32
+MOST_RAISES: Final = 100  # times that who pays is asked for more at one place
 
 _MESSAGES: Final = {
     "approval": "The agent asks for your approval.",
@@ -62,7 +65,8 @@ class TurnQuestions:
         name = self._name(place)
         known = self._resolved.get(name)
         if known is None:
-            self.asked.append(replace(asked, id=name, state="", origin=None, via=()))
+            own = replace(asked, id=name, state="", origin=None, via=(), raises=None)
+            self.asked.append(own)
             return None
         if known.interrupt.kind != asked.kind:
             was = known.interrupt.kind
@@ -72,6 +76,19 @@ class TurnQuestions:
     def _name(self, place: int) -> str:
         key = self._key + place.to_bytes(4)
         return f"int_{blake2b(key, digest_size=12).hexdigest()}"
+
+    def ask_once(self, asked: Interrupt) -> Paused:
+        """Ask for what has a name already, beside what the agent asks for."""
+        if all(each.id != asked.id for each in self.asked):
+            self.asked.append(asked)
+        paused = Paused()
+        paused.ids = frozenset({asked.id})
+        return paused
+
+    def answer_to(self, name: str) -> Resolution | None:
+        """The answer to what has a name of its own; None if there is none yet."""
+        known = self._resolved.get(name)
+        return None if known is None else known.resolution
 
     def pass_on(self, waiting: Waiting, origin: str) -> Paused:
         """What a callee waits for, this turn waits for too."""
@@ -209,6 +226,22 @@ class AskingVisit:
             self.has_asked = True
             raise Paused
         return answer
+
+    def ask_more(self, place: int, short: BudgetExceeded) -> None:
+        """Ask who pays for more, where the budget asks that a call at a place is short of.
+
+        Returns where nobody is asked, or has said no; else it unwinds the agent.
+        """
+        for count in range(MOST_RAISES):
+            name = own_id(self._call.record.key, f"budget {place} {count}")
+            answer = self._asking.answer_to(name)
+            if answer is not None and answer.accepted:
+                continue  # it was given, and is used up
+            asked = None if answer is not None else more_asked(self._call, name, short)
+            if asked is not None:
+                self.has_asked = True
+                raise self._asking.ask_once(asked)
+            return
 
     def withdraw(self, ids: frozenset[str]) -> None:
         """Ask for these no more: whoever called who asks goes on without."""

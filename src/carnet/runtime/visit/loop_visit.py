@@ -13,6 +13,7 @@ Law 4. What a callee asks for, the turn asks for, with its secret, its origin an
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
@@ -23,17 +24,19 @@ from msgspec.structs import replace
 from carnet.core.call import Ask, Call
 from carnet.core.chain.capabilities import Capabilities
 from carnet.core.messages.events import Waiting, joined_text
-from carnet.core.messages.interrupt import Interrupt
+from carnet.core.messages.interrupt import Interrupt, grant_of, granted
 from carnet.core.messages.output import Output
+from carnet.core.money.budget import Ceilings
 from carnet.core.people.address import check_name
-from carnet.errors import Cancelled
+from carnet.errors import BudgetExceeded, Cancelled
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import FORWARD_USER
 from carnet.ports.engine.calls import AgentAsk, CalleeWaits
 from carnet.ports.trust.policy import OperatorPolicy
 from carnet.runtime.chain.turn_chain import TurnChain
 from carnet.runtime.visit.children import scoped_ordinal
-from carnet.runtime.visit.interrupts import Paused
+from carnet.runtime.visit.fan_out.shares import more_of_loop
+from carnet.runtime.visit.interrupts import MOST_RAISES, Paused
 from carnet.runtime.visit.visit import Visit
 from carnet.wire.dialects.openai.request import write_message
 from carnet.wire.dialects.policy import own_id
@@ -111,6 +114,28 @@ class LoopVisit(Visit):
         super().close()
         for calling in self._under_way:
             calling.cancel()
+
+    def ask_for_loop(self, short: BudgetExceeded) -> Waiting | None:
+        """What the turn waits for where a budget of the loop asks for more; None: it refuses."""
+        part, key = str(short.facts.get("part")), self.call.record.key
+        for count in range(MOST_RAISES):
+            name = own_id(key, f"loop {part} {count}")
+            answer = self._asking.answer_to(name)
+            if answer is None:
+                return Waiting((more_of_loop(name, short), *self._asking.asked))
+            if not answer.accepted:
+                return None
+        return None
+
+    @property
+    def granted(self) -> Ceilings:
+        """What who pays has given to budgets of the loop, by their names."""
+        more: Counter[str] = Counter()
+        for each in self.call.resolved:
+            asked = each.interrupt.raises
+            if asked is not None and not asked.budget and each.resolution.accepted:
+                more[asked.part] += granted(asked, grant_of(each.resolution.value))
+        return tuple(more.items())
 
     @property
     def questions(self) -> Sequence[Interrupt]:

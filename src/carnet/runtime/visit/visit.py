@@ -38,7 +38,7 @@ from carnet.core.messages.output import Output
 from carnet.core.messages.parameters import Parameters, Tool, read_parameters
 from carnet.core.people.address import check_name
 from carnet.core.people.delegation import Delegation
-from carnet.errors import Cancelled, Refused
+from carnet.errors import BudgetExceeded, Cancelled, PeerRefused, Refused
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import AGENT_OWNED, FORWARD_USER
 from carnet.runtime.chain.turn_chain import ThreadedOutput, TurnChain
@@ -265,6 +265,8 @@ class Visit(ReceivedVisit, ConversingVisit):
                 self._call, child.to, ask, index=child.ordinal, auth=auth
             )
         except Refused as refused:
+            if isinstance(refused, BudgetExceeded):
+                self.ask_more(child.ordinal, refused)
             self._out.called(child.refusal(refused))
             raise
 
@@ -288,6 +290,8 @@ class Visit(ReceivedVisit, ConversingVisit):
                         return
         except Refused as refused:
             if not has_begun:  # else the child ran, and its own record says what it met
+                if isinstance(refused, BudgetExceeded):
+                    self.ask_more(child.ordinal, refused)
                 self._out.called(child.refusal(refused))
             raise
         finally:
@@ -300,7 +304,12 @@ class Visit(ReceivedVisit, ConversingVisit):
     ) -> bool:
         """Whether an event of a child is for the agent; what else it says is noted, or raised."""
         if isinstance(event, Failed):
-            raise event.error()
+            error, allowance = event.error(), self._call.allowance
+            if isinstance(error, PeerRefused) and allowance is not None:
+                part = error.facts.get("peer_part")  # of what we gave it
+                if part is not None:
+                    self.ask_more(child.ordinal, allowance.short_of(str(part)))
+            raise error
         if isinstance(event, Waiting):
             self.has_asked = True
             raise self._asking.pass_on(event, child.to)

@@ -284,7 +284,8 @@ class StoredTurns:
             return  # the writer gives back what it claims later
         verdict = claiming.result()
         if type(verdict) is Claimed and claim.task is None:
-            self._database.finish(given_back(claim, verdict.turn)).add_done_callback(discard_result)
+            end = given_back(claim, verdict.turn, verdict.undo)
+            self._database.finish(end).add_done_callback(discard_result)
 
     async def append(self, turn: Turn, first: int, last: int, events: bytes) -> None:
         """Make a batch of events durable. Raises Fenced."""

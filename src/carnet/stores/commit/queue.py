@@ -24,6 +24,7 @@ from msgspec.structs import replace
 from carnet.core.chain.turn import Turn
 from carnet.errors import CarnetError, OutcomeUnknown, Overloaded, StorageUnavailable
 from carnet.ports.calls.turns import Claimed, TurnClaim, TurnFinish, Use, Verdict, end_unknown
+from carnet.ports.money.budgets import BudgetUndo
 from carnet.stores.commit.backlog import ALL, SHARE, Backlog
 from carnet.stores.commit.batch import Batch, Job, Outcome
 from carnet.stores.database import Flush, Statement
@@ -225,7 +226,8 @@ class Queue:
         if not isinstance(payload, TurnClaim) or payload.task is not None or self.refusal:
             return
         if isinstance(answer, Claimed):
-            self.finish(given_back(payload, answer.turn)).add_done_callback(discard_result)
+            end = given_back(payload, answer.turn, answer.undo)
+            self.finish(end).add_done_callback(discard_result)
 
 
 def _nobody(_: Sequence[Turn]) -> None:
@@ -269,14 +271,17 @@ def _lateness(*, has_begun: bool) -> CarnetError:
     return Overloaded("the store is busy with others", retry_after=1)
 
 
-def given_back(claim: TurnClaim, turn: Turn) -> TurnFinish:
-    """The end of a turn that was claimed and then not run; a repeat will run it."""
+def given_back(claim: TurnClaim, turn: Turn, undo: BudgetUndo | None = None) -> TurnFinish:
+    """The end of a turn that was claimed and then not run; a repeat will run it.
+
+    `undo` is what its answer has changed in budgets.
+    """
     admitted = claim.admitted
     end = end_unknown(
         turn, admitted.payer, now=claim.now, reserve=admitted.reserve, has_begun=False
     )
     if claim.resolution is not None:  # which took nothing but the answer
-        return unanswered(end, claim.resolution)
+        return unanswered(end, claim.resolution, undo)
     taken = tuple(Use(quota.name, -quota.take) for quota in claim.quotas if quota.take)
     return replace(end, uses=taken) if taken else end
 

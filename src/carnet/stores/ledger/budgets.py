@@ -13,9 +13,9 @@ from typing import Final
 
 from carnet.core.people.proof import Spending
 from carnet.errors import UsageInvalid
-from carnet.ports.money.budgets import CALL, DAY, DAY_US, WARN_AT, Amounts, BudgetRecord
+from carnet.ports.money.budgets import CALL, DAY, DAY_US, WARN_AT, BudgetRecord
 from carnet.stores.database import Database, marks
-from carnet.stores.turn.budgets import COLUMNS, read_budget, record_of
+from carnet.stores.ledger.budget_rows import COLUMNS, read_budget, record_of
 
 _NAMES: Final = ", ".join(COLUMNS)
 _STANDING = f"SELECT {_NAMES} FROM budget WHERE name NOT LIKE '{CALL}%'"  # noqa: S608
@@ -31,10 +31,6 @@ _PUT = (
 )
 _CLEAR = "DELETE FROM budget WHERE name = ? AND written = 0"
 _UNWRITE = "DELETE FROM budget WHERE written = 1 AND NOT name IN ({})"
-_GRANT = (
-    "UPDATE budget SET money = money + ?, calls = calls + ?, tokens = tokens + ?,"
-    " until = until + ? WHERE name = ?"
-)
 _PART = "({0} IS NOT NULL AND {0} > 0 AND spent_{0} * 100 >= {0} * " + str(WARN_AT) + ")"
 _USED = " OR ".join(_PART.format(part) for part in ("money", "calls", "tokens"))
 _TO_WARN = (
@@ -127,11 +123,6 @@ class StoredBudgets:
         await self._database.execute(_UNWRITE.format(marks(len(names))), names)
         for name, each in limits.items():
             await self.put(name, each, now=now, written=True)
-
-    async def grant(self, name: str, more: Amounts, seconds: int = 0) -> bool:
-        """Raise the limits of one by so much; False if there is none."""
-        args = (more.money, more.calls, more.tokens, seconds * 1_000_000, name)
-        return await self._database.execute(_GRANT, args) > 0
 
     async def to_warn(self) -> builtins.list[BudgetRecord]:
         """Those of which most is used, and nobody was told yet."""

@@ -86,12 +86,13 @@ class HotBatch:
         await self._lock_rates()
         await self._lock_quotas()
         await self._read_fronts()
-        await budgets.lock(self._session, self._claims, self._claiming, self._finishing)
-        verdicts = [self._claiming.decide(claim) for claim in self._asked]
-        for row in (*self._claiming.again, *self._claiming.resumed, *self._claiming.holding):
+        claiming = self._claiming
+        await budgets.lock(self._session, self._claims, self._finishes, claiming, self._finishing)
+        verdicts = [claiming.decide(claim) for claim in self._asked]
+        for row in (*claiming.again, *claiming.resumed, *claiming.holding, *claiming.budgeted):
             self._fences.pop(row[-1], None)
             self._finishing.held.pop(row[-1], None)
-        self._finishing.spent = self._claiming.held  # with what was reserved a moment ago
+        self._finishing.spent = claiming.held  # with what was reserved a moment ago
         appends_done, journal = appended(self._flushes, self._fences)
         ended = [self._finishing.end(finish) for finish in self._finishes]
         await self._write(journal)
@@ -312,7 +313,7 @@ class HotBatch:
             *columns(quotas, len(sql.QUOTA)),
         )
         if finishing.budgets is not None:
-            await budgets.write(self._session, finishing.budgets)
+            await budgets.write(self._session, claiming, finishing)
         if finishing.unpaid:
             await self._session.query(sql.ADD_UNPAID, *columns(list(finishing.unpaid.items()), 2))
         if claiming.waiting.tasks or claiming.resolved:

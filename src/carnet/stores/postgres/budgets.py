@@ -8,16 +8,18 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from carnet.faults import point
-from carnet.ports.calls.turns import TurnClaim
+from carnet.ports.calls.turns import TurnClaim, TurnFinish
 from carnet.stores.database import Row
-from carnet.stores.turn.budgets import (
+from carnet.stores.ledger.budget_rows import (
     COLUMNS,
-    BudgetBook,
     claimed_names,
     held_names,
+    raised_names,
     read_budget,
+    undone_names,
     write_budget,
 )
+from carnet.stores.turn.budgets import BudgetBook
 from carnet.stores.turn.claim_rules import ClaimRules
 from carnet.stores.turn.finish_rules import FinishRules
 
@@ -39,6 +41,10 @@ PUT: Final = f"""
 INSERT INTO budget ({_NAMES}) SELECT * FROM unnest({_ARRAYS}) AS w ({_NAMES})
 ON CONFLICT (name) DO UPDATE SET {_SET}
 """  # noqa: S608
+HOLD: Final = """
+UPDATE turn SET budget = w.budget FROM unnest($1::text[], $2::bigint[]) AS w (budget, n)
+WHERE turn.n = ANY (ARRAY[w.n])
+"""
 
 
 class LockingSession(Protocol):
@@ -51,21 +57,27 @@ class LockingSession(Protocol):
 async def lock(
     session: LockingSession,
     claims: Sequence[TurnClaim],
+    finishes: Sequence[TurnFinish],
     claiming: ClaimRules,
     finishing: FinishRules,
 ) -> None:
     """One book for all of a batch, if anything in it holds or spends of a budget."""
     names = held_names(finishing.held.values()) if finishing.holds_budgets else []
-    if any(claim.budget is not None for claim in claims):
-        names += claimed_names(claims, claiming.known)
+    if any(claim.budget is not None or claim.resolution is not None for claim in claims):
+        names += claimed_names(claims, claiming.known) + raised_names(claiming.pending)
+    if any(finish.state == "waiting" for finish in finishes):
+        names += undone_names(finishes)
     if names:
         found = await session.query(LOCK, sorted(set(names)))
         claiming.budgets = finishing.budgets = BudgetBook(map(read_budget, found))
 
 
-async def write(session: LockingSession, book: BudgetBook) -> None:
-    """Write those that changed."""
-    if book.changed:
+async def write(session: LockingSession, claiming: ClaimRules, finishing: FinishRules) -> None:
+    """Write those that changed, and what turns hold that were answered."""
+    book, held = finishing.budgets, claiming.budgeted + finishing.budgeted
+    if held:
+        await session.query(HOLD, *zip(*held, strict=True))
+    if book is not None and book.changed:
         rows = sorted(map(write_budget, book.changed.values()), key=lambda row: str(row[0]))
         await session.query(PUT, *zip(*rows, strict=True))
         point("budget.written")

@@ -22,6 +22,7 @@ from carnet.stores.sqlite import budgets, waits
 from carnet.stores.turn.callbacks import CALLBACK_COLUMNS
 from carnet.stores.turn.claim_rules import ClaimRules, Run, names_of
 from carnet.stores.turn.finish_rules import Ended, FinishRules, Shard, appended
+from carnet.stores.turn.interrupts import UnansweredFinish
 from carnet.stores.turn.moves import becomes, may_become
 from carnet.stores.turn.outbound_calls import INSERT as INSERT_OUTBOUND
 from carnet.stores.turn.row import (
@@ -103,15 +104,17 @@ class FinishBatch:
         """Decide and write."""
         self._rules.read(_HELD(self._connection, [finish.turn.n for finish in finishes]))
         notifying: list[int] = []
-        if self._rules.holds_budgets:
-            self._rules.budgets = budgets.read_held(self._connection, self._rules.held)
+        has_budgets = self._rules.holds_budgets
         for finish in finishes:
             if finish.tell is not None:
                 notifying += (finish.turn.n,)
             if finish.exceeds or finish.state == "waiting":
+                has_budgets = has_budgets or isinstance(finish, UnansweredFinish)
                 quotas = [finish.payer.quota, *(use.quota for use in finish.holding)]
                 for name, held, _ in _QUOTAS(self._connection, quotas):
                     self._rules.spent[name] = held
+        if has_budgets:
+            self._rules.budgets = budgets.read_held(self._connection, self._rules, finishes)
         if notifying:
             self._rules.callbacks = _CALLBACKS(self._connection, notifying)
         answers = [self._rules.end(finish) for finish in finishes]
@@ -131,7 +134,7 @@ class FinishBatch:
         if rules.quotas:
             write(ADD_TO_QUOTA, [(name, *more) for name, more in rules.quotas.items()])
         if rules.budgets is not None:
-            budgets.write(self._connection, rules.budgets)
+            budgets.write(self._connection, rules.budgets, rules.budgeted)
         self._write_more()
 
     def _write_more(self) -> None:
@@ -245,7 +248,7 @@ def _asked(claims: Sequence[TurnClaim]) -> _Asked:
             asked.nonces += names_of(claim)
         if claim.quotas or admitted.reserve or claim.may_cost or claim.resolution is not None:
             asked.paying.append(claim)
-        if claim.wire_parent or claim.budget is not None:
+        if claim.wire_parent or claim.budget is not None or claim.resolution is not None:
             _look_further(asked, claim)
         if claim.task is not None:
             asked.waited_for[admitted.agent] = None
@@ -255,7 +258,7 @@ def _asked(claims: Sequence[TurnClaim]) -> _Asked:
 def _look_further(asked: _Asked, claim: TurnClaim) -> None:
     if claim.wire_parent:
         asked.placed.append(claim)
-    if claim.budget is not None:
+    if claim.budget is not None or claim.resolution is not None:
         asked.budgets = [*(asked.budgets or ()), claim]
 
 
@@ -304,7 +307,8 @@ class ClaimBatch:
         """What few claims need."""
         rules = self._rules
         if asked.budgets is not None:
-            rules.budgets = budgets.read_claimed(self._connection, asked.budgets, rules.known)
+            found = (asked.budgets, rules.known, rules.pending)
+            rules.budgets = budgets.read_claimed(self._connection, *found)
         for agent in asked.waited_for:
             rules.fronts[agent] = self._connection.execute(_FRONT, (agent,)).fetchone()[0]
 
@@ -377,7 +381,7 @@ class ClaimBatch:
         write = self._connection.executemany
         rules = self._rules
         if rules.budgets is not None:
-            budgets.write(self._connection, rules.budgets)
+            budgets.write(self._connection, rules.budgets, rules.budgeted)
         if rules.taken:
             write(ADD_TO_QUOTA, [(name, more, 0) for name, more in rules.taken.items()])
         if rules.resolved or rules.waiting.tasks:

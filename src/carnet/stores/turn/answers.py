@@ -9,13 +9,18 @@ Law 3. A turn that runs on as a task waits as far behind the first as its payer 
        that agent, and keeps its place among those of its caller that wait until it has ended (A88).
 Law 4. What a turn asks for while it runs is answered without running it on: the answer stands with
        the question, and the turn takes it.
+Law 5. What was agreed to be paid is held of the budgets that the turn spends of, and a budget that
+       asked for more is raised, in the same transaction; or the answer is refused.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from carnet.core.chain.turn import TurnState
 from carnet.ports.calls.turns import Answer, Claimed, Denied, Known, TurnClaim, Verdict
+from carnet.ports.money.budgets import BudgetUndo
 from carnet.stores.database import Row
 from carnet.stores.turn.interrupts import is_meant, read_holds, with_money
 from carnet.stores.turn.moves import begins
@@ -31,8 +36,8 @@ _QUOTA, _HOLDS, _AGENT = place("purse"), place("holds"), place("agent")
 
 # What a claim that brings an answer must know of each that its turn has asked for, `i`. The fields:
 # turn, id, hash of the state, status, expiry, what this turn debits of it, outcome, when it was
-# asked, when its owner has ended, the amount, and what a turn below holds that debits it, if that
-# may shrink: a call to somebody else can be told to cost less.
+# asked, when its owner has ended, the amount, what a turn below holds that debits it, if that may
+# shrink: a call to somebody else can be told to cost less; and what its own turn asks beside.
 _PENDING: Final = """
 SELECT i.turn, i.id, i.state_hash, i.status, i.expires,
     CASE WHEN i.account IS NULL OR i.kind NOT IN ('payment', 'approval') THEN 0
@@ -46,7 +51,9 @@ SELECT i.turn, i.id, i.state_hash, i.status, i.expires,
             JOIN interrupt x ON x.turn = {below}
         WHERE t.n = {turn} AND c.purse = t.purse AND c.state || '' = 'waiting'
             AND x.id || '' = i.id AND x.account IS NOT NULL AND x.status || '' = 'open'
-        LIMIT 1) END
+        LIMIT 1) END,
+    CASE WHEN i.kind = 'approval' AND i.origin IS NULL AND i.account IS NOT NULL
+        AND i.status || '' = 'open' THEN i.data END
 FROM """
 _OWNER: Final = (
     "CASE WHEN i.owner LIKE 'person:%' THEN CAST(substr(i.owner, 8) AS BIGINT) ELSE NULL END"
@@ -79,6 +86,12 @@ class AnswerRules:
         """Hold so much more of a quota."""
         raise NotImplementedError
 
+    def _grant(
+        self, claim: TurnClaim, answer: Answer, row: Row, asked: Row, agreed: int
+    ) -> Denied | BudgetUndo | None:
+        """Hold and raise of budgets what an answer agrees to."""
+        raise NotImplementedError
+
     def _resolve(self, claim: TurnClaim, answer: Answer, row: Row) -> Verdict:
         """Use an answer, once. The turn runs on when nothing else is left that it waits for."""
         turn = read_turn(row)
@@ -90,11 +103,10 @@ class AnswerRules:
         agreed = meant[0][5] if answer.outcome == "accepted" else 0
         held = sum(h[1] for h in read_holds(row[_HOLDS]) if h[0] == row[_QUOTA])
         own = max(held - self._agreed(turn.n, meant[0][7]), 0) if len(still) == 1 else 0
-        short = self._agree(claim, agreed, row[_QUOTA], own)
-        if not isinstance(short, Denied) and answer.outcome == "accepted":
-            short = self._foresee(claim, meant[0], row[_QUOTA]) or short
-        if isinstance(short, Denied):
-            return short
+        used = self._use(claim, answer, row, meant[0], (agreed, own))
+        if isinstance(used, Denied):
+            return used
+        short, undo = used
         what = (claim.now, answer.resolver, answer.outcome, answer.value)
         self.resolved.append((*what, turn.n, meant[0][1]))
         if is_asking:  # it takes it when it looks
@@ -105,7 +117,28 @@ class AnswerRules:
             return Known(turn)
         # It keeps its attempt; what was agreed to before that, it holds already.
         reserve = held - short + (0 if claim.admitted.payer.limit is None else agreed)
-        return self._run_on(claim, row, reserve, agreed)
+        onward = self._run_on(claim, row, reserve, agreed)
+        return onward if undo is None else replace(onward, undo=undo)
+
+    def _use(
+        self, claim: TurnClaim, answer: Answer, row: Row, asked: Row, money: tuple[int, int]
+    ) -> Denied | tuple[int, BudgetUndo | None]:
+        """Reserve and raise what an answer agrees to; of `money`, that and what its turn holds.
+
+        What of it comes out of that hold, and how it is undone.
+        """
+        agreed, own = money
+        short = self._agree(claim, agreed, row[_QUOTA], own)
+        if not isinstance(short, Denied) and answer.outcome == "accepted":
+            short = self._foresee(claim, asked, row[_QUOTA]) or short
+        if isinstance(short, Denied):
+            return short
+        undo = self._grant(claim, answer, row, asked, agreed)
+        if not isinstance(undo, Denied):
+            return short, undo
+        if claim.admitted.payer.limit is not None:
+            self._reserve(row[_QUOTA], short - agreed)
+        return undo
 
     def _run_on(self, claim: TurnClaim, row: Row, reserve: int, agreed: int) -> Claimed:
         turn = read_turn(row)

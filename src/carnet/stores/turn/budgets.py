@@ -11,143 +11,31 @@ Law 4. What a turn holds stands in its row; of a turn whose end nobody knows it 
        taken back when the turn runs again.
 Law 5. Nothing is lost and nothing created: held and spent of a root are the sum of what turns hold
        and have spent below it.
+Law 6. An answer raises a budget that asks, with those above it that ask, and no other: of one that
+       does not it takes what is left, or is refused.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-import msgspec
-from msgspec import Struct, field
-
 from carnet.core.chain.turn import TurnState
-from carnet.core.people.proof import Spending
-from carnet.ports.calls.turns import TurnClaim
+from carnet.core.messages.interrupt import BudgetRaise
+from carnet.core.people.proof import SECOND_US, Spending
 from carnet.ports.money.budgets import (
     PARTS,
     Amounts,
-    BudgetRecord,
     BudgetShort,
     BudgetTake,
     Opening,
     Taken,
+    short_of,
 )
-from carnet.stores.database import Row
-from carnet.stores.turn.row import place
+from carnet.stores.ledger.budget_rows import BudgetRow, Holding, read_holding, write_holding
 
-COLUMNS: Final = (
-    *("name", "parent", "run", "money", "currency", "calls", "tokens", "until", "period", "since"),
-    *("spent_money", "spent_calls", "spent_tokens", "held_money", "held_calls", "held_tokens"),
-    *("closed", "asks", "written"),
-)
 _THREE: Final = range(len(PARTS))
+_PLACES: Final[dict[str, int]] = {name: place for place, name in enumerate(PARTS)}
 _TOKENS: Final = 2
-_BUDGET: Final = place("budget")
-HELD_BUDGET: Final = 8  # in what is read of a turn that is to end
-
-Holding = tuple[tuple[str, ...], tuple[int, int, int], str | None]  # of which, what, and opened
-_read_holding: Final = msgspec.json.Decoder(Holding).decode
-_write: Final = msgspec.json.Encoder().encode
-
-
-class BudgetRow(Struct, kw_only=True):
-    """A budget while a batch is decided."""
-
-    name: str
-    parent: str | None = None
-    run: str = ""
-    limits: list[int | None]
-    currency: str | None = None
-    until: int | None = None
-    period: int | None = None
-    since: int = 0
-    spent: list[int] = field(default_factory=lambda: [0, 0, 0])
-    held: list[int] = field(default_factory=lambda: [0, 0, 0])
-    closed: bool = False
-    asks: bool = False
-    written: bool = False
-
-    def total(self, part: int) -> int:
-        """What is spent and held."""
-        return self.spent[part] + self.held[part]
-
-
-def read_budget(row: Row) -> BudgetRow:
-    """A row of COLUMNS."""
-    return BudgetRow(
-        name=row[0],
-        parent=row[1],
-        run=row[2],
-        limits=[row[3], row[5], row[6]],
-        currency=row[4],
-        until=row[7],
-        period=row[8],
-        since=row[9],
-        spent=list(row[10:13]),
-        held=list(row[13:16]),
-        closed=bool(row[16]),
-        asks=bool(row[17]),
-        written=bool(row[18]),
-    )
-
-
-def write_budget(budget: BudgetRow) -> Row:
-    """The values of COLUMNS."""
-    money, calls, tokens = budget.limits
-    return (
-        *(budget.name, budget.parent, budget.run, money, budget.currency, calls, tokens),
-        *(budget.until, budget.period, budget.since, *budget.spent, *budget.held),
-        *(int(budget.closed), int(budget.asks), int(budget.written)),
-    )
-
-
-def record_of(budget: BudgetRow) -> BudgetRecord:
-    """A budget as others see it."""
-    money, calls, tokens = budget.limits
-    return BudgetRecord(
-        name=budget.name,
-        limits=Spending(money=money, currency=budget.currency, calls=calls, tokens=tokens),
-        spent=Amounts(*budget.spent),
-        held=Amounts(*budget.held),
-        until=budget.until,
-        period=budget.period,
-        since=budget.since,
-        parent=budget.parent,
-        run=budget.run,
-        asks=budget.asks,
-        closed=budget.closed,
-        written=budget.written,
-    )
-
-
-def names_in(holding: str | None) -> list[str]:
-    """The budgets that a turn's row names."""
-    if not holding:
-        return []
-    names, _, opened = _read_holding(holding)
-    return [*names] if opened is None else [*names, opened]
-
-
-def names_of(asked: BudgetTake) -> Iterable[str]:
-    """The budgets that a claim names."""
-    begun = [each for each in (asked.above, asked.opens) if each is not None]
-    parents = [each.parent for each in begun if each.parent is not None]
-    return (*asked.names, *(each.name for each in begun), *parents)
-
-
-def claimed_names(claims: Iterable[TurnClaim], known: Mapping[bytes, Row]) -> list[str]:
-    """The budgets that claims spend of, and those that their last attempts held of; sorted."""
-    names: set[str] = set()
-    for claim in claims:
-        if claim.budget is not None:
-            names.update(names_of(claim.budget))
-            if claim.key in known:
-                names.update(names_in(known[claim.key][_BUDGET]))
-    return sorted(names)
-
-
-def held_names(held: Iterable[Row]) -> list[str]:
-    """The budgets that turns hold something of, by their rows as HELD has them; sorted."""
-    return sorted({name for row in held for name in names_in(row[HELD_BUDGET])})
+_MOST: Final = (1 << 53) - 1  # of a limit
 
 
 class BudgetBook:
@@ -164,8 +52,8 @@ class BudgetBook:
         """Hold what a claim asks for; that, and the text of the turn's row. Or what is short."""
         opens, above = asked.opens, asked.above
         is_new = above is not None and above.name not in self.rows
-        if above is not None and is_new:
-            self._open(above, asked.run, now)
+        if above is not None:
+            self._begin(above, asked.run, now)
         before = None if opens is None or opens.name not in self.rows else self.rows[opens.name]
         was = None if before is None else (before.closed, [*before.limits])
         opened = None if opens is None else self._open(opens, asked.run, now)
@@ -182,34 +70,125 @@ class BudgetBook:
         for row in found:
             for part in _THREE:
                 self._move(row, part, 0, given[part])
-        held = (tuple([row.name for row in found]), given, None if opened is None else opened.name)
+        names = tuple([row.name for row in found])
+        held = Holding(names, given, None if opened is None else opened.name)
         money, calls, tokens = given
         taken = Taken(amounts=Amounts(money, calls, tokens), left=self._left_of(found))
-        return taken, _write(held).decode()
+        return taken, write_holding(held)
 
-    def end(self, holding: str, state: TurnState, used: Amounts | None) -> str | None:
+    def end(
+        self, holding: str, state: TurnState, used: Amounts | None, *, may_go_on: bool = False
+    ) -> str | None:
         """Release what a turn held, and count what it has spent; what it holds or owes from now on.
 
-        Without `used` nobody knows: all of it is spent. A turn that waits holds on.
+        Without `used` nobody knows: all of it is spent. A turn that waits holds on. One that
+        `may_go_on` has what it used in its row: it counts as one with what it uses then.
         """
-        names, held, opened = _read_holding(holding)
+        kept = read_holding(holding)
+        names, held, opened = kept.names, kept.held, kept.opened
         spent = held if used is None else (used.money, used.calls, used.tokens)
-        kept = (0, 0, 0)
+        rest = (0, 0, 0)
         if state == "waiting":
             spent = (spent[0], 0, spent[2])
-            kept = (max(0, held[0] - spent[0]), held[1], max(0, held[2] - spent[2]))
-        for name in names:
-            if name in self.rows:
-                for part in _THREE:
-                    self._move(self.rows[name], part, spent[part], kept[part] - held[part])
+            rest = (max(0, held[0] - spent[0]), held[1], max(0, held[2] - spent[2]))
+        found = [self.rows[name] for name in names if name in self.rows]
+        for row in found:
+            for part in _THREE:
+                self._move(row, part, spent[part], rest[part] - held[part])
         if state == "waiting":
-            return _write((names, kept, opened)).decode()
+            return write_holding(Holding(names, rest, opened))
         if opened is not None and opened in self.rows:
             self._close(self.rows[opened])
-        return holding if used is None else None
+        if used is not None and not may_go_on:
+            return None
+        held = held if used is None else (0, used.calls, used.tokens)
+        days = {row.name: row.since for row in found if row.period}
+        return write_holding(Holding(names, held, opened, days))
+
+    def lapse(self, holding: str) -> None:
+        """Release what a turn held that waited in vain: it has made its calls, and no more."""
+        self.end(holding, "failed", Amounts(0, read_holding(holding).held[1], 0))
+
+    def hold_more(self, holding: str, money: int, now: int) -> str | BudgetShort:
+        """Hold what was agreed to be paid beside what a turn holds; that, or what is short."""
+        kept = read_holding(holding)
+        found = [self.rows[name] for name in kept.names if name in self.rows]
+        for row in found:
+            self._begin_period(row, now)
+            bound = self._bounding(row, 0)
+            limit = 0 if bound is None else bound.limits[0] or 0
+            if bound is not None and limit - bound.total(0) < money:
+                observed = bound.total(0) + money
+                return BudgetShort(name=bound.name, part="money", observed=observed, limit=limit)
+        for row in found:
+            self._move(row, 0, 0, money)
+        held = (kept.held[0] + money, *kept.held[1:])
+        return write_holding(Holding(kept.names, held, kept.opened))
+
+    def give_back(self, holding: str, before: str) -> None:
+        """Hold as much as before, and no more."""
+        money = read_holding(before).held[0] - read_holding(holding).held[0]
+        for name in read_holding(holding).names:
+            if name in self.rows:
+                self._move(self.rows[name], 0, 0, money)
+
+    def raise_limit(
+        self, asked: BudgetRaise, more: int, *, run: str, now: int, waited: int
+    ) -> BudgetShort | None:
+        """Give a budget more, and those above it; what is short where that may not be.
+
+        The time that was `waited` for it is not counted.
+        """
+        row = self.rows.get(asked.budget)
+        if row is None and asked.opening is not None:
+            limits, asks = asked.opening, bool(asked.opening.asks)
+            opening = Opening(name=asked.budget, limits=limits, asks=asks)
+            opened = self._open(opening, run, now)
+            row = None if isinstance(opened, BudgetShort) else opened
+        short = short_of(asked)
+        if row is None or not row.asks or more < 1:
+            return short
+        if asked.part == "seconds":
+            row.until = now + more * SECOND_US
+            self.changed[row.name] = row
+            return None
+        part = _PLACES[asked.part]
+        raised = [*self._raised(row, part)]
+        top = raised[-1]
+        above = None if top.parent is None else self.rows.get(top.parent)
+        bound = None if above is None else self._bounding(above, part)
+        left = _MOST if bound is None else (bound.limits[part] or 0) - bound.total(part)
+        if row.limits[part] is None or left < more or (top.limits[part] or 0) + more > _MOST:
+            return short
+        for each in raised:
+            each.until = None if each.until is None else each.until + waited
+        self._grow(raised, part, more)
+        return None
+
+    def lower(self, name: str, part: str, more: int) -> None:
+        """Take back what an answer gave that nobody ran on with; of time it stays."""
+        if name in self.rows and part != "seconds":
+            place = _PLACES[part]
+            self._grow([*self._raised(self.rows[name], place)], place, -more)
+
+    def _raised(self, row: BudgetRow, part: int) -> Iterator[BudgetRow]:
+        """A budget, and those above it that bound the same part and ask."""
+        here: BudgetRow | None = row
+        while here is not None and here.asks:
+            yield here
+            above = None if here.parent is None else self.rows.get(here.parent)
+            here = None if above is None else self._bounding(above, part)
+
+    def _grow(self, raised: Sequence[BudgetRow], part: int, more: int) -> None:
+        for row in raised:
+            row.limits[part] = (row.limits[part] or 0) + more
+            self.changed[row.name] = row
+            above = None if row.parent is None else self.rows.get(row.parent)
+            if above is not None and not row.closed:
+                self._move(above, part, 0, more)
 
     def forget(self, holding: str, state: TurnState) -> None:
-        """Take back what stands in the row of a turn that runs again, and nobody has ended."""
+        """Take back what stands in the row of a turn that runs again."""
         self._shift(holding, state, -1)
 
     def restore(self, holding: str, state: TurnState) -> None:
@@ -218,18 +197,21 @@ class BudgetBook:
 
     def room(self, holding: str) -> int | None:
         """What more than it holds a turn may cost now (R57); None where no money is bounded."""
-        names, held, _ = _read_holding(holding)
-        left = self._left_of([self.rows[name] for name in names if name in self.rows]).money
-        return None if left is None else left + held[0]
+        kept = read_holding(holding)
+        left = self._left_of([self.rows[name] for name in kept.names if name in self.rows]).money
+        return None if left is None else left + kept.held[0]
 
     def _shift(self, holding: str, state: TurnState, sign: int) -> None:
-        names, held, _ = _read_holding(holding)
-        is_spent = state == "unknown"
-        for name in names:
+        kept = read_holding(holding)
+        is_spent = state in {"unknown", "failed"}
+        for name in kept.names:
             if name not in self.rows:
                 continue
+            since = self.rows[name].since
+            if is_spent and kept.days.get(name, since) != since:
+                continue  # it was spent on a day that is over
             for part in _THREE:
-                more = sign * held[part]
+                more = sign * kept.held[part]
                 self._move(self.rows[name], part, *((more, 0) if is_spent else (0, more)))
 
     def _fit(
@@ -326,6 +308,19 @@ class BudgetBook:
                 self._move(above, part, 0, wanted)
         self.rows[row.name] = self.changed[row.name] = row
         return row
+
+    def _begin(self, above: Opening, run: str, now: int) -> None:
+        """Begin the budget of a call; one that is made again with more has what it says now."""
+        row = self.rows.get(above.name)
+        if row is None:
+            self._open(above, run, now)
+        elif row.attempt < above.attempt and row.parent is None:
+            limits = (above.limits.money, above.limits.calls, above.limits.tokens)
+            for part in _THREE:
+                before, said = row.limits[part], limits[part]
+                row.limits[part] = None if before is None or said is None else max(before, said)
+            row.attempt = above.attempt
+            self.changed[row.name] = row
 
     def _refused(self, short: BudgetShort, new: Opening | None) -> BudgetShort:
         if new is not None:

@@ -98,7 +98,7 @@ def names_of(claim: TurnClaim) -> list[str]:
     return [name for use in nonces_of(claim) for name in (use.sender, use.nonce)]
 
 
-class ClaimRules(AnswerRules, SpendingRules):
+class ClaimRules(SpendingRules, AnswerRules):
     """One batch: what was read for it, and the rows to write."""
 
     def __init__(self, worker: str) -> None:
@@ -124,6 +124,7 @@ class ClaimRules(AnswerRules, SpendingRules):
         self.resolved: list[Row] = []  # the arguments of RESOLVE
         self.resumed: list[Row] = []  # and of RESUME
         self.holding: list[Row] = []  # of turns that wait on and hold more: holds, turn
+        self.budgeted: list[Row] = []  # what turns hold of budgets from now on: that, and the turn
         self.driven: list[Row] = []  # of those, what is run as a task, as TASK has it
         self.counted: dict[str, int] = {}  # the buckets that changed, and their marks
         # What this batch adds to each quota, and what it uses of quotas.
@@ -341,7 +342,10 @@ class ClaimRules(AnswerRules, SpendingRules):
             its_own = in_turn(claim.once, claim.key)
             if not self._is_spent(claim, its_own):
                 return Denied("spent")
-        agreed = 0 if claim.admitted.payer.limit is None else self._agreed(turn.n)
+        agreed = self._agreed(turn.n)
+        claim = self._with_agreed(claim, agreed)
+        if claim.admitted.payer.limit is None:
+            agreed = 0
         if agreed:
             whole = replace(claim.admitted, reserve=claim.admitted.reserve + agreed)
             claim = replace(claim, admitted=whole)

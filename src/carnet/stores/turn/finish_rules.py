@@ -104,6 +104,7 @@ class FinishRules(WaitingRules):
         self.calls: list[Row] = []  # of turns that wait for an answer: turn, sealed, key_id
         self.closed: list[int] = []  # turns that wait no more, and were not answered
         self.refunds: list[Row] = []  # payments that were not made: turn, interrupt or "" for all
+        self.budgeted: list[Row] = []  # what turns hold of budgets from now on: that, and the turn
         self.reopened: list[Row] = []  # turns that wait on, and the hash of what they were answered
 
     def read(self, rows: Sequence[Row]) -> None:
@@ -161,7 +162,7 @@ class FinishRules(WaitingRules):
         if debited:
             self._move(finish.payer.quota, debited, 0)
         if budget is not None:
-            budget = self._end_budget(budget, finish, debited)
+            budget = self._end_budget(budget, finish, debited, state)
         if holds or state == "waiting":
             self._let_go(turn.n, holds, is_waiting=state == "waiting")
         data = finish.events

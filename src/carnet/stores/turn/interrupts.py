@@ -17,11 +17,13 @@ from hmac import compare_digest
 from typing import Any, Final, final
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from carnet.core.call import WAITS
 from carnet.core.chain.turn import Turn
 from carnet.core.messages.interrupt import (
+    BudgetRaise,
     Interrupt,
     InterruptRecord,
     check_together,
@@ -29,6 +31,7 @@ from carnet.core.messages.interrupt import (
 )
 from carnet.ports.calls.questions import EarlyQuestions
 from carnet.ports.calls.turns import Answer, TurnClaim, TurnFinish
+from carnet.ports.money.budgets import BudgetUndo
 from carnet.stores.database import Database, Row
 from carnet.stores.secrets.seal import Seal, Unsealable
 from carnet.stores.secrets.secrets_file import Keys
@@ -41,6 +44,7 @@ Hold = tuple[str, int, int, int]
 WAIT_HOURS: Final = 24
 MOST_OF_CALLER: Final = 1000  # turns that wait
 HOUR: Final = 3_600_000_000  # microseconds
+RAISES: Final = 11  # the place of what it raises in what a claim reads of a question
 
 COLUMNS: Final = (
     *("id", "turn", "place", "kind", "origin", "message", "data", "amount", "currency", "url"),
@@ -108,6 +112,15 @@ _BY_STATE: Final = (
 
 _holds: Final = msgspec.json.Decoder(list[Hold])
 _data: Final = msgspec.json.Decoder(dict[str, Any])
+
+
+class _Raising(Struct):
+    """Of what has no column of its own, what a question raises."""
+
+    raises: BudgetRaise | None = None
+
+
+_raising: Final = msgspec.json.Decoder(_Raising)
 _IN_DATA: Final = (
     "expires_at",
     "via",
@@ -115,6 +128,7 @@ _IN_DATA: Final = (
     "options",
     "without",
     "more",
+    "raises",
 )  # members of an interrupt
 
 
@@ -141,6 +155,11 @@ def is_meant(pending: Row, answer: Answer, now: int) -> bool:
     is_named = answer.interrupt is None or answer.interrupt == pending[1]
     is_open = pending[4] > now and pending[8] is None  # nobody answers for who has ended
     return is_named and is_open and compare_digest(pending[2], answer.state_hash)
+
+
+def raise_of(data: str | None) -> BudgetRaise | None:
+    """What is given to a budget by who agrees, by what has no column of its own."""
+    return _raising.decode(data).raises if data else None
 
 
 def places(holds: str | None) -> list[tuple[str, int]]:
@@ -175,6 +194,7 @@ class UnansweredFinish(TurnFinish, frozen=True, kw_only=True):
     """The end of a turn that was answered and not run on: it waits again."""
 
     state_hash: bytes  # of the answer
+    undo: BudgetUndo | None = None  # what it has changed in budgets
 
 
 class SealedAnswer(Answer, frozen=True, kw_only=True):
@@ -223,7 +243,7 @@ class Interrupts:
     def _columns(self, asked: Interrupt, turn: Turn, place: int) -> Row:
         """What a row says of the question itself."""
         return (
-            *(asked.id, turn.n, place, asked.kind, asked.origin, asked.message, _write_data(asked)),
+            *(asked.id, turn.n, place, asked.kind, asked.origin, asked.message, write_data(asked)),
             *(asked.amount, asked.currency, asked.url, asked.retry_after),
             *(hash_state(asked.state), self._seal.seal(asked.state, label=_label(asked.id))),
             self._key_id,
@@ -278,6 +298,8 @@ class Interrupts:
         except Unsealable:
             value = None
         more = _data.decode(data) if data else {}
+        if "raises" in more:
+            more["raises"] = msgspec.convert(more["raises"], BudgetRaise)
         return InterruptRecord(
             interrupt=Interrupt(
                 id=name,
@@ -303,7 +325,7 @@ class Interrupts:
         )
 
 
-def _write_data(asked: Interrupt) -> str | None:
+def write_data(asked: Interrupt) -> str | None:
     """What has no column of its own."""
     more = {name: value for name in _IN_DATA if (value := getattr(asked, name))}
     return msgspec.json.encode(more).decode() if more else None
@@ -317,11 +339,11 @@ def _until(asked: Interrupt, waits_until: int) -> int:
     return waits_until if until is None else min(waits_until, until)
 
 
-def unanswered(end: TurnFinish, answer: Answer) -> UnansweredFinish:
-    """What takes an answer back, in the place of an end."""
+def unanswered(end: TurnFinish, answer: Answer, undo: BudgetUndo | None) -> UnansweredFinish:
+    """What takes an answer back, in the place of an end; and what it has changed in budgets."""
     given = {name: getattr(end, name) for name in TurnFinish.__struct_fields__}
     more = {"state": "waiting", "code": None, "retryable": False, "state_hash": answer.state_hash}
-    return UnansweredFinish(**(given | more))
+    return UnansweredFinish(**(given | more), undo=undo)
 
 
 def _label(interrupt: str) -> str:

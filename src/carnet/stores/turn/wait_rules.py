@@ -5,10 +5,11 @@ Law. A turn goes on to hold what it held, of quotas and of budgets, as long as i
 
 from msgspec.structs import replace
 
-from carnet.core.chain.turn import Turn
+from carnet.core.chain.turn import Turn, TurnState
 from carnet.ports.calls.turns import TurnFinish
-from carnet.ports.money.budgets import Amounts
+from carnet.ports.money.budgets import Amounts, BudgetUndo
 from carnet.stores.database import Row
+from carnet.stores.ledger.budget_rows import HELD_BUDGET
 from carnet.stores.turn.budgets import BudgetBook
 from carnet.stores.turn.interrupts import (
     UnansweredFinish,
@@ -34,14 +35,23 @@ class WaitingRules:
     closed: list[int]
     refunds: list[Row]
     reopened: list[Row]
+    budgeted: list[Row]
 
     def _move(self, quota: str, spent: int, reserved: int) -> None:
         """Change what is spent and reserved of a quota."""
         raise NotImplementedError
 
-    def _end_budget(self, budget: str, finish: TurnFinish, debited: int) -> str | None:
+    def _end_budget(
+        self, budget: str, finish: TurnFinish, debited: int, was: TurnState
+    ) -> str | None:
+        if self.budgets is None:
+            return None
+        if was == "waiting":  # in vain
+            self.budgets.lapse(budget)
+            return None
         used = None if finish.used is None else Amounts(debited, *finish.used)
-        return None if self.budgets is None else self.budgets.end(budget, finish.state, used)
+        may_go_on = finish.tells_all and finish.retryable
+        return self.budgets.end(budget, finish.state, used, may_go_on=may_go_on)
 
     def _wait(
         self,
@@ -75,7 +85,16 @@ class WaitingRules:
         kept = sum(hold[1] for hold in read_holds(holds) if hold[0] == quota)
         self._move(quota, 0, kept - reserve)
         self.reopened.append((finish.turn.n, finish.state_hash))
+        if finish.undo is not None and self.budgets is not None:
+            self._undo(self.budgets, finish.turn.n, finish.undo, held[HELD_BUDGET])
         return replace(finish.turn, state="waiting")
+
+    def _undo(self, book: BudgetBook, turn: int, undo: BudgetUndo, holding: str | None) -> None:
+        if undo.held is not None and holding is not None:
+            book.give_back(holding, undo.held)
+            self.budgeted.append((undo.held, turn))
+        if undo.raised is not None:
+            book.lower(*undo.raised)
 
     def _let_go(self, turn: int, holds: str | None, *, is_waiting: bool) -> None:
         """Give back what a turn held while it waited for an answer that did not come.

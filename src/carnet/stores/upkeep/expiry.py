@@ -19,10 +19,12 @@ from carnet.errors import Cancelled, InterruptExpired
 from carnet.faults import point
 from carnet.ports.calls.tasks import StoredTask
 from carnet.ports.calls.turns import Fenced, Tell, TurnFinish
+from carnet.ports.money.budgets import exceeded, short_of
 from carnet.ports.world.clock import Clock
 from carnet.stores.calls.tasks import StoredTasks
 from carnet.stores.database import Database
 from carnet.stores.turn.callbacks import StoredCallbacks
+from carnet.stores.turn.interrupts import raise_of
 from carnet.stores.turn.row import SELECT_TURN, read_turn
 
 AT_A_TIME: Final = 100
@@ -45,6 +47,7 @@ _BELOW = (
     f"{SELECT_TURN} WHERE t.run = (SELECT p.run FROM turn p WHERE p.n = ?)"  # noqa: S608  our own words
     " AND t.parent_n = ? AND t.state || '' = 'waiting'"
 )
+_OPEN = "SELECT data FROM interrupt WHERE turn = ? AND status || '' = 'open' ORDER BY place"
 _EVENT_COUNT = (
     "SELECT COALESCE(MAX(last) + 1, 0) FROM journal WHERE turn = ? AND kind = 'events' AND n >"
     " COALESCE((SELECT MAX(n) FROM journal WHERE turn = ? AND kind = 'discard'), 0)"
@@ -70,8 +73,17 @@ class Expiry:
             for row in await self._database.fetch(_NUMBERED, (n,)):
                 ended += await self._end(read_turn(row), CANCELLED, now)
         for row in await self._database.fetch(_OVER, (now, AT_A_TIME)):
-            ended += await self._end(read_turn(row), OVER, now)
+            turn = read_turn(row)
+            ended += await self._end(turn, await self._over(turn), now)
         return ended
+
+    async def _over(self, turn: Turn) -> Failed:
+        """How a turn ends whose time is over: where more of a budget was asked for, by that."""
+        for (data,) in await self._database.fetch(_OPEN, (turn.n,)):
+            asked = raise_of(data)
+            if asked is not None:
+                return Failed.of(exceeded(short_of(asked)))
+        return OVER
 
     async def cancel(self, turns: Iterable[int], now: int) -> int:
         """End those of these turns that wait, and what waits below them; how many waited."""

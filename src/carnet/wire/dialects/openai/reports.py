@@ -57,6 +57,8 @@ from carnet.wire.grammar import json
 from carnet.wire.grammar.field_name import read_field
 from carnet.wire.grammar.retry_after import read_wait
 
+_CALL: Final = "call"  # whose budget it is that we have given
+_PARTS: Final = frozenset({"money", "calls", "tokens"})
 # Not begun, and welcome later. Nothing else that a peer says is a reason to send a call again.
 _BUSY: Final = frozenset(
     {
@@ -178,7 +180,13 @@ def _explained(status: int, code: str, places: _Places, wait: int | None) -> Car
 
 
 def _field(kind: type[CarnetError], places: _Places) -> dict[str, Fact]:
-    """The field of a skill's input that the peer's schema refuses, if it names one plainly."""
+    """The field of a skill's input that the peer's schema refuses, if it names one plainly.
+
+    Of the budget that we gave it, the part that is used up.
+    """
+    if kind is errors.BudgetExceeded and places[0].get("budget") == _CALL:
+        part = places[0].get("part")
+        return {"peer_part": part} if part in _PARTS else {}
     if kind is not errors.SchemaInvalid:
         return {}
     field = read_field(places[0].get("field"))

@@ -1,0 +1,100 @@
+"""Two organisations: what is used up at the other is asked for here, where who pays is."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from tests.faults.stores import number
+from tests.interop.budgets.asking.conftest import AGENTS, CONFIG, Payers
+from tests.interop.conftest import Databases
+from tests.support.federation import organisation
+from tests.support.organisation import Organisation
+
+ABROAD = '''
+
+async def burns(visit: carnet.Visit) -> str:
+    """Call one after another, and let a refusal pass."""
+    return "".join([await visit.peer("work").ask(f"{n}") for n in range(int(visit.text))])
+
+
+async def sends(visit: carnet.Visit) -> str:
+    """Have another organisation do it."""
+    return await visit.peer("@burns@globex.example").ask(visit.text)
+
+
+async def insists(visit: carnet.Visit) -> str:
+    """Have another organisation do it, again and again, and count how often it refused."""
+    refused = 0
+    for _ in range(8):
+        try:
+            await visit.peer("@burns@globex.example").ask(visit.text)
+        except carnet.errors.CarnetError:
+            refused += 1
+    return str(refused)
+'''
+MORE = """
+[agents.burns]
+kind = "python"
+target = "agents:burns"
+
+[agents.sends]
+kind = "python"
+target = "agents:sends"
+
+[agents.insists]
+kind = "python"
+target = "agents:insists"
+"""
+
+
+class Pair(NamedTuple):
+    """Both of them."""
+
+    here: Payers
+    globex: Organisation
+
+    def worked(self, run: str) -> int:
+        sql = (
+            "SELECT COUNT(*) FROM turn t JOIN run r ON r.n = t.run"
+            " WHERE r.id = ? AND t.agent NOT LIKE '@%'"
+        )
+        return number(self.here.acme, sql, run) + number(self.globex, sql, run)
+
+
+@pytest.fixture(scope="module")
+def pair(database: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    place = tmp_path_factory.mktemp("abroad")
+    acme = organisation(place / "acme", "acme.example", database())
+    globex = organisation(place / "globex", "globex.example", database())
+    for one, other in ((acme, globex), (globex, acme)):
+        code = (one.folder / "agents.py").read_text() + AGENTS + "import carnet.errors\n" + ABROAD
+        one.configure(CONFIG + MORE, agents=code)
+        one.carnet("peers", "add", other.domain, "--url", other.url, "--credit", "1000")
+    acme.start()
+    globex.start()
+    yield Pair(Payers(acme), globex)
+    assert (acme.stop(), globex.stop()) == (0, 0)
+
+
+def test_what_a_callee_has_used_before_it_refuses_is_used(pair: Pair) -> None:
+    reply = pair.here.call("insists", "9", "calls=8", "run-insists")
+    assert reply.status == 200
+    assert pair.worked("run-insists") <= 8
+
+
+def test_what_is_used_up_abroad_is_asked_for_here_and_nothing_runs_twice(pair: Pair) -> None:
+    budget, run = "calls=6,on=ask", "run-abroad"
+    reply = pair.here.call("sends", "6", budget, run)
+    assert (reply.status, reply.json["error"]["code"]) == (403, "approval_required")
+    asked = pair.here.asked(run)
+    assert asked["budget"]["part"] == "calls"
+    before = pair.worked(run)
+    assert before <= 6
+    assert pair.here.answer(asked).status == 200
+    assert pair.here.ended("sends", "6", budget, run).text == "012345"
+    sql = "SELECT COUNT(*) FROM turn t JOIN run r ON r.n = t.run WHERE r.id = ? AND agent = 'work'"
+    assert number(pair.globex, sql, run) == 6
+    paid = "SELECT COALESCE(SUM(amount), 0) FROM ledger WHERE run = ? AND credit = 'agent:work'"
+    assert number(pair.globex, paid, run) == 6 * 1000
+    assert pair.here.held() == []
