@@ -213,7 +213,7 @@ def test_a_model_that_does_not_start_keeps_nobody_from_answering(
 
 
 def test_the_port_of_the_model_is_nobody_elses_before_it_listens() -> None:
-    with processes._held_port() as port, socket.socket() as other:  # noqa: SLF001  its promise
+    with processes.held_port() as port, socket.socket() as other:
         with pytest.raises(OSError, match="in use"):
             other.bind(("127.0.0.1", port))
         with socket.socket() as model:

@@ -70,9 +70,9 @@ def environment_of(tree: Path) -> dict[str, str]:
     }
 
 
-def share_packages(tree: Path) -> None:
-    """Let the environment of a clone find what was downloaded for that of the tests."""
-    (site,) = tree.glob(".venv/lib/python*/site-packages")
+def share_packages(environment: Path) -> None:
+    """Let an environment of a clone find what was downloaded for that of the tests."""
+    (site,) = environment.glob("lib/python*/site-packages")
     ours = dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib"))
     (site / "downloaded.pth").write_text("".join(f"{path}\n" for path in ours))
 

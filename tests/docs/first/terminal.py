@@ -25,9 +25,11 @@ PROMPT: Final = "<carnet "
 READY: Final = re.compile(rf"{PROMPT}(\d+)>")
 INTERRUPT: Final = b"\x03"
 PATIENCE_SECONDS: Final = 120
-# Done between fork and exec it could hang where this process has threads.
+# Done between fork and exec it could hang where this process has threads. Ctrl-C may be ignored in
+# what runs the tests, and would be in all that it starts.
 OWN_TERMINAL: Final = """
-import fcntl, os, sys, termios
+import fcntl, os, signal, sys, termios
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execvp(sys.argv[1], sys.argv[1:])
 """
@@ -69,6 +71,10 @@ class Terminal:
     def try_typing(self, command: str) -> tuple[str, int]:
         """The same, however it ends: what it printed, and its exit code."""
         self.begin(command)
+        return self.ended()
+
+    def ended(self) -> tuple[str, int]:
+        """Wait until the command has ended: what it printed since, and its exit code."""
         printed, _, _ = self.until(READY).rpartition(PROMPT)
         return printed, int(self._last[1])
 

@@ -41,7 +41,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tree = clone_into(tmp_path_factory.mktemp("first"))
     with Terminal(tree, environment_of(tree)) as terminal:
         assert terminal.type("make .venv/.made") == ""
-    share_packages(tree)
+    share_packages(tree / ".venv")
     return tree
 
 

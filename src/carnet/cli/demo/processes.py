@@ -117,7 +117,7 @@ class Demo:
         except UsageInvalid as missing:
             self.lacks = f"{missing.safe_text} {missing.next_step}"
             return
-        port = self._stack.enter_context(_held_port())
+        port = self._stack.enter_context(held_port())
         self._model_url = f"http://{HOST}:{port}/v1"
         self._model = subprocess.Popen(  # noqa: S603  our own command
             [*carnet_command(), *MODEL, "--port", str(port), "--format", "jsonl"],
@@ -137,7 +137,7 @@ class Demo:
 
 
 @contextlib.contextmanager
-def _held_port() -> Iterator[int]:
+def held_port() -> Iterator[int]:
     """A port that the system has chosen, and gives to nobody else meanwhile.
 
     What runs the model cannot be handed a socket. It allows reuse, and so may listen on the port of
