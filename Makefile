@@ -192,6 +192,10 @@ bench: $(BENCH_VENV)/.self ## Measure a hop beside other gateways, in an environ
 
 # ------------------------------------------------------------------------------------ upkeep
 
+.PHONY: pictures
+pictures: $(VENV)/.dev ## Make the pictures of the documentation anew, with a browser at the demo: look at them
+	@$(BIN)/python -m tests.browser.pictures
+
 .PHONY: lock
 lock: ## Resolve requirements/*.txt anew from pyproject.toml
 	$(need_python)

@@ -12,7 +12,7 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -54,8 +54,8 @@ LEAST_SECONDS, MOST_SECONDS = 1.0, 20.0
 LEAST_REQUESTS = 1000  # with fewer, the clock of the CPU time is too coarse for a tenth of them
 
 
-def arguments() -> argparse.Namespace:
-    """The command line."""
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line, or these words."""
     names = [subject.name for subject in SUBJECTS] + [FLAT, SIGNED, CLIENTS]
     names += [STREAMS, HELD, BESIDE]
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
@@ -82,7 +82,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--tasks", type=int, default=tasks.TASKS, help="how many wait beside 'tasks' (10000)"
     )
-    given = parser.parse_args()
+    given = parser.parse_args(words)
     if min(given.requests, given.signed, given.tasks) < LEAST_REQUESTS or given.streams < 1:
         least = f"--requests, --signed and --tasks must be at least {LEAST_REQUESTS}"
         least += ", --streams at least 1"

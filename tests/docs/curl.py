@@ -23,7 +23,13 @@ def reading() -> ArgumentParser:
 
 
 def main(words: list[str]) -> int:
-    """Send one request and print its answer."""
+    """Send one request and print its answer; as curl, it ends well whatever the answer was."""
+    send(words)
+    return 0
+
+
+def send(words: list[str]) -> int:
+    """Send one request and print its answer; its status."""
     options = reading().parse_args(words)
     url = urlsplit(options.url)
     assert url.scheme == "http", options.url
@@ -44,7 +50,7 @@ def main(words: list[str]) -> int:
         out.write(data)
         out.flush()
     connection.close()
-    return 0
+    return reply.status
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from carnet.assembly.banner import banner
 from carnet.config import load
 from carnet.testing.address import Address
 from tests.docs.first.masks import masked
@@ -160,14 +159,6 @@ def test_the_snippets_of_the_readme_make_a_configuration(tmp_path: Path) -> None
     }
     assert (module, function in names) == ("agents", True)
     exec(compile(python, "README.md", "exec"), {})  # noqa: S102  our own page
-
-
-def test_the_readme_shows_what_serve_prints(tmp_path: Path) -> None:
-    (tmp_path / "carnet.toml").write_text('[agents.echo]\ntarget = "agents:echo"\n')
-    (tmp_path / "var").mkdir()
-    (tmp_path / "var" / "starter.token").write_text("x")
-    printed = banner(load(tmp_path / "carnet.toml", {})).replace(str(tmp_path), "/path/to/carnet")
-    assert printed.strip() in (ROOT / "README.md").read_text()
 
 
 def test_it_says_where_it_works_and_leaves_no_umask_behind() -> None:

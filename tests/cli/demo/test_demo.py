@@ -1,8 +1,10 @@
 """`carnet demo`: three organisations, a true model, and a run that waits for a person."""
 
 import asyncio
+import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from carnet.cli.demo import processes
 from carnet.cli.demo.processes import Demo, House
 from carnet.cli.start.local_model import INSTALL
-from carnet.testing.stage import carnet_command, environment
+from carnet.testing.stage import Gateway, carnet_command, environment
 from tests.cli.conftest import Cli
 from tests.support.http import request
 
@@ -26,6 +29,11 @@ SPOKEN = (
 )
 PAYMENT = "payment   0.02 credits  A page of figures about such evenings costs two cents."
 APPROVAL = "approval  Reserve the hall at the river, on Tuesday?"
+
+
+# Of all its processes, to the end of the run, the model's answer too. So one idle processor is
+# through in that time; how long it takes on a clock is up to what else the machine does.
+MOST_CPU_SECONDS = 15
 
 
 def is_left(folder: Path) -> bool:
@@ -43,17 +51,24 @@ def is_left(folder: Path) -> bool:
 def test_once_it_runs_to_its_end_with_a_true_model_and_leaves_nothing(tmp_path: Path) -> None:
     # A gateway that the person has elsewhere is none of its business.
     env = environment({"TMPDIR": str(tmp_path), "CARNET_URL": "http://127.0.0.1:1"})
-    done = subprocess.run(  # noqa: S603  our own command
+    process = subprocess.Popen(  # noqa: S603  our own command
         [*carnet_command(), "demo", "--once"],
         cwd=tmp_path,
         env=env,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-        timeout=500,
-        check=False,
     )
-    assert done.returncode == 0, (done.stdout, done.stderr)
-    lines = done.stdout
+    with process:
+        assert process.stdout is not None
+        lines = process.stdout.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, lines
+    assert re.search(
+        r"The first run is live, \d+\.\d s after the start: http://127\.0\.0\.1:", lines
+    )
+    assert used.ru_utime + used.ru_stime < MOST_CPU_SECONDS
     for spoken in (*SPOKEN, PAYMENT, APPROVAL):
         assert spoken in lines, lines
     assert "There is no model here" not in lines
@@ -168,9 +183,40 @@ def test_one_that_does_not_end_keeps_no_other_from_ending(
     def stop(self: House) -> int:
         raise TimeoutError(self.domain)
 
+    def close(self: House) -> None:
+        Gateway.close(self)
+        closed.append(self.domain)
+
     monkeypatch.setattr(House, "stop", stop)
-    monkeypatch.setattr(House, "close", lambda self: closed.append(self.domain))
+    monkeypatch.setattr(House, "close", close)
     demo = Demo(tmp_path / "kept")
     with pytest.raises(TimeoutError), demo:
-        asyncio.run(demo.write())
+        asyncio.run(demo.launch())
     assert sorted(closed) == ["acme.example", "globex.example", "initech.example"]
+    assert not is_left(tmp_path)
+
+
+def test_a_model_that_does_not_start_keeps_nobody_from_answering(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"no weights")
+    monkeypatch.setattr(processes, "MODEL", ("model", "local", "--weights", str(broken)))
+    with Demo(tmp_path / "kept") as demo:
+        asyncio.run(demo.launch())
+        demo.wait()
+        assert demo.lacks == "The model did not start. Type: carnet model local"
+        globex = demo.houses[1]
+        assert "HAS_MODEL = False" in (globex.folder / "agents.py").read_text()
+        assert "[models" not in (globex.folder / "carnet.toml").read_text()
+        assert [request("GET", f"{each.url}/healthz").status for each in demo.houses] == [200] * 3
+
+
+def test_the_port_of_the_model_is_nobody_elses_before_it_listens() -> None:
+    with processes.held_port() as port, socket.socket() as other:
+        with pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", port))
+        with socket.socket() as model:
+            model.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            model.bind(("127.0.0.1", port))
+            model.listen()

@@ -96,10 +96,14 @@ class _Show:
         from carnet.cli.reach.pages import Pages
 
         self._say("", "Starting acme.example, globex.example and initech.example on this machine.")
-        await self._demo.write()
-        await asyncio.to_thread(self._demo.start)
-        self._tell_started()
+        await self._demo.launch()
         acme = self._demo.houses[0]
+        self._say("", f"The console of Acme will be at {acme.url}/console/")
+        await asyncio.to_thread(self._demo.wait)
+        self._tell_started()
+        if not once:
+            self._say("", "Watch it in the console; this link signs you in, once:")
+            self._say("", f"  {await _link(acme)}")
         async with AsyncExitStack() as stack:
             owner = ChatConnection(acme.invocation, acme.url, acme.token)
             await stack.enter_async_context(owner)
@@ -145,6 +149,10 @@ class _Show:
     async def _look(self) -> dict[str, Any] | None:
         """Tell what is new everywhere; the newest run of the first one, if there is one."""
         newest = (await self._pages[0][1].read("/runs?limit=1"))["runs"]
+        if newest and not self._run:
+            url = f"{self._demo.houses[0].url}/console/runs/{newest[0]['run']}"
+            seconds = self._clock.monotonic() - self._begun
+            self._say("", f"The first run is live, {seconds:.1f} s after the start: {url}")
         self._run = newest[0]["run"] if newest else ""
         found: dict[str, dict[str, Any]] = {}
         for house, pages in reversed(self._pages) if self._run else ():  # callers after callees
@@ -170,10 +178,9 @@ class _Show:
                 await owner.ask("POST", question_path(question["id"]), {"decision": "approved"})
                 self._say(acme.domain, f"its owner approves the {question['kind']}")
             return
-        link, token = await _link(acme), acme.folder / "var" / "starter.token"
-        self._say("", "Answer in the console of Acme; this link signs you in, once:")
-        self._say("", f"  {link}")
-        self._say("", "or here, in another terminal:")
+        token = acme.folder / "var" / "starter.token"
+        self._say("", f"Answer in the console of Acme: {acme.url}/console/inbox")
+        self._say("", "or in another terminal:")
         for question in asked:
             command = f"carnet inbox approve {question['id']} --as @{token}"  # she is the payer
             self._say("", f"  {acme.invocation.spell(command)}")

@@ -1,5 +1,8 @@
 """The processes of the demo: three gateways, and a model where one is installed.
 
+All of them start at once: each gateway is told where the others will answer, and the model, since
+their ports are held from the beginning.
+
 Law 1. What is started here ends here, whatever happened: leaving ends every process, and its files.
 Law 2. Nothing leaves this machine, and nothing of the environment is about another gateway.
 """
@@ -8,6 +11,7 @@ import contextlib
 import os
 import select
 import shutil
+import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -15,14 +19,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, Self
 
-import msgspec
-
 from carnet.cli.demo.scene import GLOBEX, PARTIES, Party, write_party
 from carnet.cli.invocation import Invocation
 from carnet.errors import UsageInvalid
+from carnet.testing.address import HOST, REUSE
 from carnet.testing.stage import Gateway, carnet_command, environment
 
 MODEL_SECONDS: Final = 60  # for loading its weights, on a machine that does something else as well
+MODEL: Final = ("model", "local")  # the command of ours that runs it
 OWNER_ONLY: Final = 0o700
 
 
@@ -51,6 +55,7 @@ class Demo:
         self.houses: list[House] = []
         self.lacks: str | None = None  # why there is no model, and what to do
         self._model: subprocess.Popen[bytes] | None = None
+        self._model_url: str | None = None  # where it will answer
 
     def __enter__(self) -> Self:
         self._stack.enter_context(_own_environment())
@@ -64,11 +69,10 @@ class Demo:
     def __exit__(self, *_: object) -> None:
         self._stack.close()  # each of them, also where the end of another failed
 
-    async def write(self) -> None:
-        """Begin to load the model, and make the three organisations beside it."""
+    async def launch(self) -> None:
+        """Start the model, and each of the three once it is made; wait for none of them."""
         from carnet.cli.start.init import start_in
 
-        self._begin_model()
         for party in PARTIES:
             folder = self.folder / party.name
             folder.mkdir(mode=OWNER_ONLY)
@@ -77,18 +81,32 @@ class Demo:
             self._stack.callback(house.close)
             if self._kept is not None:
                 self._stack.callback(house.stop)  # so that it can be started again as any other
-            await start_in(folder, domain=party.domain, port=house.port)
-
-    def start(self) -> None:
-        """Start the three; Globex when it is known where its model listens."""
-        urls = {house.party.name: house.url for house in self.houses}
-        late = [house for house in self.houses if house.party is GLOBEX]
-        for house in [each for each in self.houses if each not in late] + late:
-            model = self._model_url() if house in late else None
-            write_party(house.party, house.folder, urls, model)
+        self._begin_model()
+        for house in self.houses:
+            await start_in(house.folder, domain=house.domain, port=house.port)
+            self._write(house)
             house.launch()
+
+    def wait(self) -> None:
+        """Wait until all of them answer."""
         for house in self.houses:
             house.wait()
+        if self._model is not None and not self._has_begun(self._model):
+            self.lacks = "The model did not start. Type: carnet model local"
+            self._without_model()
+
+    def _without_model(self) -> None:
+        """Have Globex answer in words of ours after all."""
+        self._model_url = None
+        for house in self.houses:
+            if house.party is GLOBEX:
+                house.stop()
+                self._write(house)
+                house.start()
+
+    def _write(self, house: House) -> None:
+        urls = {each.party.name: each.url for each in self.houses}
+        write_party(house.party, house.folder, urls, self._model_url)
 
     def _begin_model(self) -> None:
         from carnet.cli.start.local_model import engine, find_weights
@@ -99,24 +117,36 @@ class Demo:
         except UsageInvalid as missing:
             self.lacks = f"{missing.safe_text} {missing.next_step}"
             return
+        port = self._stack.enter_context(held_port())
+        self._model_url = f"http://{HOST}:{port}/v1"
         self._model = subprocess.Popen(  # noqa: S603  our own command
-            [*carnet_command(), "model", "local", "--port", "0", "--format", "jsonl"],
+            [*carnet_command(), *MODEL, "--port", str(port), "--format", "jsonl"],
             env=environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
         self._stack.callback(_end, self._model)
 
-    def _model_url(self) -> str | None:
-        """Where it listens, once it does; None where there is none."""
-        if self._model is None or self._model.stdout is None:
-            return None
-        has_begun, _, _ = select.select([self._model.stdout], [], [], MODEL_SECONDS)
-        line = self._model.stdout.readline() if has_begun else b""  # nothing, if it has ended
-        if not line:
-            self.lacks = "The model did not start. Type: carnet model local"
-            return None
-        return str(msgspec.json.decode(line)["url"])
+    @staticmethod
+    def _has_begun(model: "subprocess.Popen[bytes]") -> bool:
+        """Wait until it has told where it listens; False if it has ended, or never does."""
+        if model.stdout is None:
+            return False
+        is_there, _, _ = select.select([model.stdout], [], [], MODEL_SECONDS)
+        return bool(is_there and model.stdout.readline())
+
+
+@contextlib.contextmanager
+def held_port() -> Iterator[int]:
+    """A port that the system has chosen, and gives to nobody else meanwhile.
+
+    What runs the model cannot be handed a socket. It allows reuse, and so may listen on the port of
+    another that does and that listens never.
+    """
+    with socket.socket() as held:
+        held.setsockopt(*REUSE, 1)
+        held.bind((HOST, 0))
+        yield int(held.getsockname()[1])
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -193,17 +193,22 @@ async def archive(visit):
     return "of forty who are invited, thirty-one come, and five of them late."
 ''',
 )
+OWN: Final = "\n# ---- of the demo ----\n"
 PARTIES: Final = (ACME, GLOBEX, INITECH)
 
 
 def write_party(party: Party, folder: Path, urls: dict[str, str], model: str | None) -> None:
-    """Write what is its own, after `carnet init`: sections of its configuration, and its agents."""
+    """Write what is its own, after `carnet init`: sections of its configuration, and its agents.
+
+    What was written before by this is replaced.
+    """
     file = folder / "carnet.toml"
     more = party.config
     if party is GLOBEX and model is not None:
         more += MODEL.replace("{model}", model)
     for name, url in urls.items():
         more = more.replace(f"{{{name}}}", url)
-    file.write_text(file.read_text() + more)
+    starter, _, _ = file.read_text().partition(OWN)
+    file.write_text(f"{starter}{OWN}{more}")
     agents = party.agents.replace("{has_model}", str(model is not None))
     (folder / "agents.py").write_text(agents)

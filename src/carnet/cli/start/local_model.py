@@ -91,9 +91,9 @@ def serve_model(
     on_listening: Callable[[str], None],
 ) -> int:
     """Run it until a signal; `on_listening` is told where. The exit code."""
-    runs = engine()
-    params = parameters_of(runs, weights, name=name, port=port, threads=threads)
-    with _held_back(STOPPING):
+    with _held_back(STOPPING):  # before it makes threads, which would take a signal of ours
+        runs = engine()
+        params = parameters_of(runs, weights, name=name, port=port, threads=threads)
         with contextlib.chdir(weights.parent):
             server = _started(runs, params)
         on_listening(f"{server.listening_address}/v1")

@@ -98,7 +98,6 @@ def _edge(above: Page, below: Page, hop: DrawnHop) -> Page:
         "turn": hop.turn,
         "label": hop.turn[-14:],
         "x": middle,
-        "y": (begin_y + end_y) / 2 - 8,
+        "y": (begin_y + end_y) / 2 - 8 if below["x"] <= above["x"] else end_y - 8,  # at its end
         "is_refused": hop.code is not None,
-        "seal": hop.seal,
     }
