@@ -8,6 +8,7 @@ _RUNS = "tests/console/runs/test_pages.py::"
 _BARS = "tests/console/runs/test_waterfall.py::"
 _LIVE = "tests/console/test_live.py::"
 _WIRE = "tests/console/runs/test_wire.py::"
+_SENT = "tests/console/runs/test_wire_sent.py::"
 _FORMS = "tests/console/test_forms.py::"
 _CHAT = "tests/console/owner/test_chat.py::"
 _INBOX = "tests/console/owner/test_inbox.py::"
@@ -153,15 +154,20 @@ ROWS = (
     ),
     Row(
         "console:wire",
-        "Of a hop the path, the headers of its chain and who signed are shown as they were, in "
-        "each dialect; no credential is, and what is not kept is named.",
+        "Of a hop the path, the headers of its chain, who signed and what was signed are shown as "
+        "they were, in each dialect, for what came and for what was sent; no credential is, and "
+        "what is not kept is named.",
         "console, page 3 (d)",
         (
             _WIRE + "test_a_chat_shows_its_path_and_no_header_that_it_did_not_bring",
             _WIRE + "test_a_chat_shows_the_six_headers_that_it_brought",
             _WIRE + "test_a_message_of_a2a_shows_the_path_of_its_binding",
             _WIRE + "test_a_message_of_agents_api_shows_its_path",
-            _WIRE + "test_a_signed_call_shows_who_signed_and_says_what_is_not_kept",
+            _WIRE + "test_a_signed_call_shows_who_signed_and_what_was_signed",
+            _SENT + "test_what_we_signed_is_what_the_other_side_has_verified",
+            _SENT + "test_a_call_with_a_token_shows_the_headers_that_came_and_no_token",
+            _SENT + "test_of_a_call_that_never_left_no_header_is_shown",
+            _SENT + "test_a_travel_document_is_named_and_not_shown",
             _WIRE + "test_a_call_inside_the_gateway_shows_no_request",
         ),
     ),
