@@ -37,6 +37,8 @@ from carnet.gateway.operations import Operations
 from carnet.gateway.own_tasks.resolutions import ROUTES as RESOLUTIONS
 from carnet.gateway.own_tasks.resolutions import PolicyCallbacks
 from carnet.gateway.partners.askers import RunAskers
+from carnet.gateway.partners.directory import ROUTES as PARTNERS
+from carnet.gateway.partners.directory import DirectorySources, PartnerPages
 from carnet.gateway.partners.receipts import ROUTES as RECEIPTS
 from carnet.gateway.partners.receipts import ProofEndpoint
 from carnet.gateway.partners.statements import MATCHES, MatchEndpoint, StatementEndpoint
@@ -226,6 +228,7 @@ def build_pages(
         *offered(APPROVALS, approvals),
         *offered(RESOLUTIONS, resolutions),
         *_people(settings, store, access),
+        *offered(PARTNERS, _partners(settings, store, backend)),
         *build_triggers(settings, store, backend, clock, ids),
         *offered(TOKENS, build_token_endpoint(settings, store, backend.http, clock, ids)),
         *offered(MANUAL, Manual(find_manual())),
@@ -253,6 +256,21 @@ def _people(settings: Settings, store: Store, access: Access) -> list[Row]:
     )
     trust = TrustPages(store.keys, store.pinned, store.peers, access.clock)
     return [*offered(PEOPLE, people), *offered(SESSIONS, sessions), *offered(TRUST, trust)]
+
+
+def _partners(settings: Settings, store: Store, backend: Backend) -> PartnerPages:
+    """Those elsewhere, as far as they are known."""
+    agents = backend.agents
+    sources = DirectorySources(
+        peers=store.peers,
+        pinned=store.pinned,
+        strangers=store.strangers,
+        records=store.records,
+        circuits=agents.breakers.circuits,
+        cards=agents.known_cards,
+        sections=agents.sections_elsewhere,
+    )
+    return PartnerPages(sources, currency=settings.ledger.currency)
 
 
 def _signed_pages(

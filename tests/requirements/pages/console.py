@@ -9,6 +9,7 @@ _BARS = "tests/console/runs/test_waterfall.py::"
 _LIVE = "tests/console/test_live.py::"
 _WIRE = "tests/console/runs/test_wire.py::"
 _SENT = "tests/console/runs/test_wire_sent.py::"
+_PARTNERS = "tests/gateway/partners/test_directory.py::"
 _FORMS = "tests/console/test_forms.py::"
 _CHAT = "tests/console/owner/test_chat.py::"
 _INBOX = "tests/console/owner/test_inbox.py::"
@@ -263,7 +264,8 @@ ROWS = (
     Row(
         "console:agents",
         "The cards of an agent are shown as they are published, and judged; a skill is tried with "
-        "a form made from its schema, by a call like any other.",
+        "a form made from its schema, by a call like any other. Agents of partners are listed with "
+        "why these are trusted, how calls to them went and whether they are left alone.",
         "console, page 6",
         (
             _FORMS + "test_a_schema_becomes_fields_of_a_form",
@@ -274,6 +276,12 @@ ROWS = (
             _AGENTS + "test_a_card_that_others_refuse_is_told_with_what_to_do",
             _AGENTS + "test_a_skill_is_tried_with_a_form_made_from_its_schema",
             _AGENTS + "test_who_may_not_call_an_agent_neither_sees_nor_tries_it",
+            _PARTNERS + "test_what_is_known_is_sorted_by_whose_it_is",
+            _PARTNERS + "test_how_long_calls_take_is_of_those_that_ended_well",
+            _PARTNERS + "test_the_breaker_of_a_partner_is_that_of_its_own_addresses",
+            _PARTNERS + "test_a_partner_is_told_with_its_agents_and_why_it_is_trusted",
+            _PARTNERS + "test_an_operator_is_told_how_calls_went_and_not_whom_we_trust",
+            _PARTNERS + "test_who_only_looks_is_told_of_no_partner",
             _HOUSE + "test_the_pages_about_the_gateway_can_be_read_by_everybody",
         ),
     ),
