@@ -33,6 +33,13 @@ from carnet.gateway.loops.turn_triggers import SCHEDULES as TURN_SCHEDULES
 from carnet.gateway.loops.turn_triggers import TurnTriggerPages
 from carnet.gateway.manual.manual import ROUTES as MANUAL
 from carnet.gateway.manual.manual import Manual, find_manual
+from carnet.gateway.money.budgets import ROUTES as BUDGETS
+from carnet.gateway.money.budgets import BudgetPages
+from carnet.gateway.money.chain import ROUTES as CHAIN
+from carnet.gateway.money.chain import ChainPages
+from carnet.gateway.money.comparison import ROUTES as COMPARISON
+from carnet.gateway.money.comparison import SCHEMAS as COMPARISON_SCHEMAS
+from carnet.gateway.money.comparison import ComparisonEndpoint
 from carnet.gateway.operations import Operations
 from carnet.gateway.own_tasks.resolutions import ROUTES as RESOLUTIONS
 from carnet.gateway.own_tasks.resolutions import PolicyCallbacks
@@ -160,8 +167,42 @@ def build_runs(
         *offered(LEDGER, ledger),
         *offered(STATEMENTS, statements),
         *offered(MATCHES, matches),
+        *_books(settings, store, partners, clock),
     ]
     return runs, [*offered(RUNS, runs), *cancelling, *rows]
+
+
+def _books(
+    settings: Settings, store: Store, partners: PartnerStatements, clock: Clock
+) -> list[Row]:
+    """What may be spent, whether the ledger is whole, and whether partners agree with it."""
+    domain, currency = settings.gateway.domain, settings.ledger.currency
+    budgets = BudgetPages(
+        store.budgets,
+        store.payments,
+        store.tokens.known,
+        store.people,
+        store.peers,
+        clock.wall_us,
+        currency=currency,
+    )
+    chain = ChainPages(
+        lambda progress: store.verify_ledger(progress=progress), clock, currency=currency
+    )
+    comparison = ComparisonEndpoint(
+        store.statements,
+        partners.ask,
+        store.records,
+        store.peers,
+        clock,
+        domain=domain,
+        currency=currency,
+    )
+    return [
+        *offered(BUDGETS, budgets),
+        *offered(CHAIN, chain),
+        *offered(COMPARISON, comparison),
+    ]
 
 
 def _cancellation(
@@ -337,6 +378,7 @@ def _schemas(dialects: Sequence[Dialect]) -> dict[str, Any]:
     return (
         SCHEMAS
         | STATEMENT_SCHEMAS
+        | COMPARISON_SCHEMAS
         | TRUST_SCHEMAS
         | TRIGGER_SCHEMAS
         | POLICY_SCHEMAS

@@ -10,6 +10,7 @@ _LIVE = "tests/console/test_live.py::"
 _WIRE = "tests/console/runs/test_wire.py::"
 _SENT = "tests/console/runs/test_wire_sent.py::"
 _PARTNERS = "tests/gateway/partners/test_directory.py::"
+_MONEY = "tests/gateway/money/"
 _FORMS = "tests/console/test_forms.py::"
 _CHAT = "tests/console/owner/test_chat.py::"
 _INBOX = "tests/console/owner/test_inbox.py::"
@@ -288,7 +289,9 @@ ROWS = (
     Row(
         "console:ledger",
         "What somebody has paid is summed by day, account and run as the ledger has it, drawn with "
-        "a table beside each picture, and given as CSV without formulas.",
+        "a table beside each picture, and given as CSV without formulas and as JSON. Limits and "
+        "budgets are shown as bars with their hard cap; who audits verifies the chain of hashes "
+        "and compares with the statement of a partner.",
         "console, page 7",
         (
             _LEDGER + "test_a_day_has_what_was_paid_on_it_and_a_bar_of_its_height",
@@ -296,6 +299,19 @@ ROWS = (
             _LEDGER + "test_a_budget_tells_what_is_left_of_it",
             _LEDGER + "test_what_a_program_would_run_as_a_formula_is_text_in_the_table",
             _LEDGER + "test_the_page_sums_what_the_ledger_has",
+            _LEDGER + "test_a_bar_shows_what_is_spent_and_held_of_a_hard_cap",
+            _LEDGER + "test_who_audits_verifies_the_chain_and_others_do_not_see_it",
+            _MONEY + "test_budgets.py::test_who_is_bounded_sees_how_much_is_left_and_nobody_elses",
+            _MONEY
+            + "test_budgets.py::test_who_audits_sees_those_of_everybody_and_what_partners_may_owe",
+            _MONEY
+            + "test_chain.py::test_a_ledger_is_verified_on_request_and_what_was_found_is_told",
+            _MONEY
+            + "test_chain.py::test_one_walk_at_a_time_and_who_asks_meanwhile_is_told_how_far_it_is",
+            _MONEY + "test_chain.py::test_a_walk_that_takes_too_long_is_ended",
+            _MONEY
+            + "test_comparison.py::test_a_partner_that_agrees_and_one_that_does_not_are_told",
+            _MONEY + "test_comparison.py::test_nobody_compares_who_may_not_audit",
         ),
     ),
     Row(
