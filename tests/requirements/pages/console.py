@@ -11,6 +11,7 @@ _WIRE = "tests/console/runs/test_wire.py::"
 _SENT = "tests/console/runs/test_wire_sent.py::"
 _PARTNERS = "tests/gateway/partners/test_directory.py::"
 _MONEY = "tests/gateway/money/"
+_PLAY = "tests/console/operations/test_playground.py::"
 _FORMS = "tests/console/test_forms.py::"
 _CHAT = "tests/console/owner/test_chat.py::"
 _INBOX = "tests/console/owner/test_inbox.py::"
@@ -232,6 +233,22 @@ ROWS = (
         "The stop button cancels the run of an answer, with all that it has called.",
         "console, page 4",
         (_CHAT + "test_stop_ends_the_answer_and_all_that_it_has_called",),
+    ),
+    Row(
+        "console:playground",
+        "A call to an agent of this gateway is tried in each mode, as oneself, as nobody or with "
+        "another token of one's own, and with a fault in the request: it comes in by the front "
+        "door, and what is refused there is shown.",
+        "console, page 4",
+        (
+            _PLAY + "test_a_call_is_made_in_the_mode_that_was_chosen",
+            _PLAY + "test_a_task_is_taken_on_and_looked_at",
+            _PLAY + "test_a_fault_is_refused_by_the_front_door",
+            _PLAY + "test_a_call_that_takes_longer_than_its_second_is_ended",
+            _PLAY + "test_another_token_is_taken_if_it_is_one_of_hers",
+            _PLAY + "test_what_is_no_choice_is_refused_and_nobody_elsewhere_is_called",
+            _PLAY + "test_who_only_looks_plays_with_nothing",
+        ),
     ),
     Row(
         "console:inbox",
