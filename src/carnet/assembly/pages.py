@@ -33,10 +33,19 @@ from carnet.gateway.loops.turn_triggers import SCHEDULES as TURN_SCHEDULES
 from carnet.gateway.loops.turn_triggers import TurnTriggerPages
 from carnet.gateway.manual.manual import ROUTES as MANUAL
 from carnet.gateway.manual.manual import Manual, find_manual
+from carnet.gateway.money.budgets import ROUTES as BUDGETS
+from carnet.gateway.money.budgets import BudgetPages
+from carnet.gateway.money.chain import ROUTES as CHAIN
+from carnet.gateway.money.chain import ChainPages
+from carnet.gateway.money.comparison import ROUTES as COMPARISON
+from carnet.gateway.money.comparison import SCHEMAS as COMPARISON_SCHEMAS
+from carnet.gateway.money.comparison import ComparisonEndpoint
 from carnet.gateway.operations import Operations
 from carnet.gateway.own_tasks.resolutions import ROUTES as RESOLUTIONS
 from carnet.gateway.own_tasks.resolutions import PolicyCallbacks
 from carnet.gateway.partners.askers import RunAskers
+from carnet.gateway.partners.directory import ROUTES as PARTNERS
+from carnet.gateway.partners.directory import DirectorySources, PartnerPages
 from carnet.gateway.partners.receipts import ROUTES as RECEIPTS
 from carnet.gateway.partners.receipts import ProofEndpoint
 from carnet.gateway.partners.statements import MATCHES, MatchEndpoint, StatementEndpoint
@@ -158,8 +167,42 @@ def build_runs(
         *offered(LEDGER, ledger),
         *offered(STATEMENTS, statements),
         *offered(MATCHES, matches),
+        *_books(settings, store, partners, clock),
     ]
     return runs, [*offered(RUNS, runs), *cancelling, *rows]
+
+
+def _books(
+    settings: Settings, store: Store, partners: PartnerStatements, clock: Clock
+) -> list[Row]:
+    """What may be spent, whether the ledger is whole, and whether partners agree with it."""
+    domain, currency = settings.gateway.domain, settings.ledger.currency
+    budgets = BudgetPages(
+        store.budgets,
+        store.payments,
+        store.tokens.known,
+        store.people,
+        store.peers,
+        clock.wall_us,
+        currency=currency,
+    )
+    chain = ChainPages(
+        lambda progress: store.verify_ledger(progress=progress), clock, currency=currency
+    )
+    comparison = ComparisonEndpoint(
+        store.statements,
+        partners.ask,
+        store.records,
+        store.peers,
+        clock,
+        domain=domain,
+        currency=currency,
+    )
+    return [
+        *offered(BUDGETS, budgets),
+        *offered(CHAIN, chain),
+        *offered(COMPARISON, comparison),
+    ]
 
 
 def _cancellation(
@@ -226,6 +269,7 @@ def build_pages(
         *offered(APPROVALS, approvals),
         *offered(RESOLUTIONS, resolutions),
         *_people(settings, store, access),
+        *offered(PARTNERS, _partners(settings, store, backend)),
         *build_triggers(settings, store, backend, clock, ids),
         *offered(TOKENS, build_token_endpoint(settings, store, backend.http, clock, ids)),
         *offered(MANUAL, Manual(find_manual())),
@@ -253,6 +297,21 @@ def _people(settings: Settings, store: Store, access: Access) -> list[Row]:
     )
     trust = TrustPages(store.keys, store.pinned, store.peers, access.clock)
     return [*offered(PEOPLE, people), *offered(SESSIONS, sessions), *offered(TRUST, trust)]
+
+
+def _partners(settings: Settings, store: Store, backend: Backend) -> PartnerPages:
+    """Those elsewhere, as far as they are known."""
+    agents = backend.agents
+    sources = DirectorySources(
+        peers=store.peers,
+        pinned=store.pinned,
+        strangers=store.strangers,
+        records=store.records,
+        circuits=agents.breakers.circuits,
+        cards=agents.known_cards,
+        sections=agents.sections_elsewhere,
+    )
+    return PartnerPages(sources, currency=settings.ledger.currency)
 
 
 def _signed_pages(
@@ -319,6 +378,7 @@ def _schemas(dialects: Sequence[Dialect]) -> dict[str, Any]:
     return (
         SCHEMAS
         | STATEMENT_SCHEMAS
+        | COMPARISON_SCHEMAS
         | TRUST_SCHEMAS
         | TRIGGER_SCHEMAS
         | POLICY_SCHEMAS

@@ -3,10 +3,12 @@
 Law 1. A page asks as whoever looks at it: with the credential of its request and no other. So it
        shows what she may see, and a button does what she may do; there is no second set of rules.
 Law 2. What the API refuses is raised here as it was refused there.
-Law 3. An answer is taken whole and is no larger than the API makes one; streams are not asked here.
+Law 3. An answer is taken whole and is no larger than the API makes one. A stream is asked for with
+       a bound, and taken as far as that.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -14,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from carnet.errors import Internal
-from carnet.http.exchange import Exchange, Message, RawHeaders, RouteTable
+from carnet.http.exchange import Disconnected, Exchange, Message, RawHeaders, RouteTable
 from carnet.http.link import LINE, Line
 from carnet.wire.grammar import json
 
@@ -90,14 +92,18 @@ class PageAsker:
         *,
         query: Query | None = None,
         headers: Mapping[str, str] | None = None,
+        most_bytes: int | None = None,
     ) -> ApiAnswer:
-        """What a request is answered; `page` is sent as JSON, `headers` beside her own."""
+        """What a request is answered; `page` is sent as JSON, `headers` beside her own.
+
+        An answer in pieces is taken until it has `most_bytes`, and then left.
+        """
         body = b"" if page is None else json.write(page)
         fields = list(self._headers)
         fields += [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
         if page is not None:
             fields.append((b"content-type", b"application/json"))
-        inner = _Inner(body)
+        inner = _Inner(body, most_bytes)
         scope = {
             "client": self._client,
             "method": method,
@@ -107,15 +113,17 @@ class PageAsker:
             "headers": fields,
             LINE: Line(correlation=self._correlation),
         }
-        await self._routes(Exchange(scope, inner.receive, inner.send))
+        with suppress(Disconnected):
+            await self._routes(Exchange(scope, inner.receive, inner.send))
         return ApiAnswer(inner.status, inner.headers, b"".join(inner.parts))
 
 
 class _Inner:
     """The two ends of a request that leaves no process."""
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, most_bytes: int | None) -> None:
         self._body = body
+        self._left = most_bytes
         self.status = 0
         self.headers: RawHeaders = []
         self.parts: list[bytes] = []
@@ -128,5 +136,10 @@ class _Inner:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.headers = list(message["headers"])
-        else:
-            self.parts.append(message["body"])
+            return
+        part: bytes = message["body"]
+        if self._left is not None:
+            part, self._left = part[: self._left], self._left - len(part)
+        self.parts.append(part)
+        if self._left is not None and self._left < 0:
+            raise Disconnected

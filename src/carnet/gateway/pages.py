@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from carnet.core.chain.grounds import TANGLE, Grounds, explained, read_grounds
+from carnet.core.chain.grounds import explained, read_grounds
 from carnet.core.chain.turn import IN_PROCESS, Turn
 from carnet.core.chain.turn_id import ordinal_of
 from carnet.core.messages.events import Event, Failed, Waiting, read_events
@@ -13,6 +13,8 @@ from carnet.core.messages.interrupt import InterruptRecord, chain_of
 from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.money.amount import format_amount
 from carnet.core.people.context import context_page
+from carnet.gateway.exchanges.received import wire_page
+from carnet.gateway.exchanges.sent import sent_page
 from carnet.gateway.tasks import view_of
 from carnet.ports.calls.tasks import StoredTask
 from carnet.ports.world.records import (
@@ -159,7 +161,8 @@ async def run_page(
     numbered = {turn.n: turn for turn in turns}
     outgoing = {
         n: [
-            outbound_page(call, numbered[n].turn) | ({"dialect": call.dialect} if full else {})
+            outbound_page(call, numbered[n].turn)
+            | (sent_page(run, numbered[n], call, reader) if full else {})
             for call in calls
         ]
         for n, calls in outbound.items()
@@ -185,23 +188,6 @@ async def run_page(
         "limit": _bound_of(turns, limit),
         "turns": tree(turns, outgoing, with_words=reader is None, contents=shown),
         **({"is_cut": is_cut} if full else {}),
-    }
-
-
-def wire_page(turn: Turn, grounds: Grounds) -> Page:
-    """How a turn was asked for: in which dialect, by which path, and with which of our headers.
-
-    No credential, no signature and no nonce is kept, so none is told; nor are other headers.
-    """
-    brought = [name for bit, name in enumerate(TANGLE) if grounds.tangle >> bit & 1]
-    return {
-        "dialect": turn.dialect or None,  # None: it was made in process
-        "path": grounds.path.decode("latin-1") or None,
-        "by": grounds.by,
-        "sender": grounds.sender,
-        "key": grounds.key,
-        "has_document": grounds.document,
-        "tangle": brought,
     }
 
 

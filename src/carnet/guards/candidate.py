@@ -29,6 +29,7 @@ class Candidate:
     """
 
     __slots__ = (
+        "base",
         "budget",
         "caller",
         "claim",
@@ -81,6 +82,7 @@ class Candidate:
         self.delegation: Delegation | None = None  # verified, every link of it
         self.evidence: tuple[Evidence, ...] = ()  # verified
         self.faults: tuple[Fault, ...] = ()  # why other evidence was set aside
+        self.base = b""  # that the signature was found to hold for, without credentials
         self.speaks = ""  # who of its organisation: those share no turns (M50)
         self.grant: Grant | None = None  # of an access token that was verified
         self.once: Nonce | None = None  # of a payment that is good for one call

@@ -5,7 +5,8 @@ import io
 from decimal import Decimal
 from typing import Any
 
-from carnet.console.operations.ledger import budget, by_day, shares, written
+from carnet.console.operations.ledger import budget, budget_bars, by_day, limit_bar, shares, written
+from tests.console.owner.test_chat import send
 from tests.gateway.people.browser import Somebody
 from tests.support.organisation import Organisation
 
@@ -45,6 +46,35 @@ def test_a_budget_tells_what_is_left_of_it() -> None:
     assert budget({"used": "0", "ceiling": "0"})["part"] == 100
 
 
+def test_a_bar_shows_what_is_spent_and_held_of_a_hard_cap() -> None:
+    bar = limit_bar({"subject": "token:a", "limit": "2", "spent": "1", "held": "0.5"})
+    assert (bar["share"], bar["left"], bar["part"]) == (75, "0.5", "money")
+    over = {"subject": "peer:x", "limit": "0", "spent": "1", "held": "0"}
+    assert (limit_bar(over)["share"], limit_bar(over)["left"]) == (100, "0")
+    of = {"money": None, "calls": 8, "tokens": 100}
+    used = {"money": "9", "calls": 2, "tokens": 100}
+    none = {"money": "0", "calls": 0, "tokens": 0}
+    facts = {"until": None, "per": "day", "set_by": "store"}
+    bars = budget_bars([{"subject": "p", "limits": of, "spent": used, "held": none, **facts}])
+    assert [(each["part"], each["share"]) for each in bars] == [("calls", 25), ("tokens", 100)]
+
+
+def test_who_audits_verifies_the_chain_and_others_do_not_see_it(
+    admin: Somebody, operator: Somebody
+) -> None:
+    browser = admin.browser()
+    assert browser.chat("x", "paid").status == 200
+    reply = send(browser, "/console/ledger/verify")
+    assert (reply.status, b"Verified to entry" in reply.body) == (200, True), reply.body
+    data = browser.send("GET", "/console/ledger.json").json
+    assert data["chain"]["state"] == "whole"
+    other = operator.browser()
+    assert other.send("GET", "/console/ledger.json").json["chain"] is None
+    assert b"Verify now" not in other.send("GET", "/console/ledger").body
+    for path in ("verify", "compare"):
+        assert send(other, f"/console/ledger/{path}", peer="x").status == 403
+
+
 def test_what_a_program_would_run_as_a_formula_is_text_in_the_table() -> None:
     rows = list(csv.reader(io.StringIO(written([posting("1", credit="=1+1")]).decode())))
     assert rows[1][5] == "'=1+1"
@@ -67,5 +97,8 @@ def test_the_page_sums_what_the_ledger_has(acme: Organisation, operator: Somebod
     table = browser.send("GET", f"/console/ledger/csv?run={runs[0]}")
     assert table.headers["content-type"] == "text/csv; charset=utf-8"
     assert len(table.body.splitlines()) == 1 + len(lone)
+    export = browser.send("GET", "/console/ledger/export")
+    assert export.json["entries"] == paid
+    assert 'filename="ledger.json"' in export.headers["content-disposition"]
     other = Somebody(acme).browser()
     assert other.send("GET", "/console/ledger.json").json["entries"] == []

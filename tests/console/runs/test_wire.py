@@ -96,7 +96,7 @@ def test_a_message_of_agents_api_shows_its_path(acme: Organisation, admin: Someb
     assert drawer.answer == {name: reply.headers[name] for name in (RUN, TURN)}
 
 
-def test_a_signed_call_shows_who_signed_and_says_what_is_not_kept(
+def test_a_signed_call_shows_who_signed_and_what_was_signed(
     acme: Organisation, admin: Somebody
 ) -> None:
     sender = Sender("agent://wire-client")
@@ -120,8 +120,17 @@ def test_a_signed_call_shows_who_signed_and_says_what_is_not_kept(
     }
     assert drawer.answer == {RUN: reply.headers[RUN]}
     assert TURN not in reply.headers
-    for words in ("agent://wire-client", "What was signed is not kept", "signed hello"):
+    for words in ("agent://wire-client", "What was signed", "signed hello"):
         assert words in drawer.page
+    base = drawer.data["wire"]["base"].splitlines()
+    assert [line.partition(":")[0] for line in base] == [
+        '"@method"',
+        '"@path"',
+        '"content-digest"',
+        '"@signature-params"',
+    ]
+    assert base[0] == '"@method": POST'
+    assert unescape(drawer.page).count(base[2]) == 1
     assert acme.token not in drawer.page
 
 

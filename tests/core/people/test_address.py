@@ -24,6 +24,7 @@ from carnet.core.people.address import (
     parse_agent_uri,
     parse_handle,
     skeleton,
+    speaker_of,
 )
 from carnet.errors import AddressInvalid
 
@@ -266,3 +267,15 @@ def test_a_name_that_can_be_recorded_is_kept_as_it_is(name: str) -> None:
 def test_a_name_that_no_store_could_hold_is_refused(name: str) -> None:
     with pytest.raises(AddressInvalid):
         check_name(name)
+
+
+@pytest.mark.parametrize(
+    ("to", "speaker"),
+    [
+        ("critic", "critic"),
+        ("@critic@globex.example", "critic"),
+        ("agent://critic.globex.example", "critic"),
+    ],
+)
+def test_a_call_is_spoken_by_the_name_in_its_address(to: str, speaker: str) -> None:
+    assert speaker_of(to) == speaker

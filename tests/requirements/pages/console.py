@@ -8,6 +8,10 @@ _RUNS = "tests/console/runs/test_pages.py::"
 _BARS = "tests/console/runs/test_waterfall.py::"
 _LIVE = "tests/console/test_live.py::"
 _WIRE = "tests/console/runs/test_wire.py::"
+_SENT = "tests/console/runs/test_wire_sent.py::"
+_PARTNERS = "tests/gateway/partners/test_directory.py::"
+_MONEY = "tests/gateway/money/"
+_PLAY = "tests/console/operations/test_playground.py::"
 _FORMS = "tests/console/test_forms.py::"
 _CHAT = "tests/console/owner/test_chat.py::"
 _INBOX = "tests/console/owner/test_inbox.py::"
@@ -153,15 +157,20 @@ ROWS = (
     ),
     Row(
         "console:wire",
-        "Of a hop the path, the headers of its chain and who signed are shown as they were, in "
-        "each dialect; no credential is, and what is not kept is named.",
+        "Of a hop the path, the headers of its chain, who signed and what was signed are shown as "
+        "they were, in each dialect, for what came and for what was sent; no credential is, and "
+        "what is not kept is named.",
         "console, page 3 (d)",
         (
             _WIRE + "test_a_chat_shows_its_path_and_no_header_that_it_did_not_bring",
             _WIRE + "test_a_chat_shows_the_six_headers_that_it_brought",
             _WIRE + "test_a_message_of_a2a_shows_the_path_of_its_binding",
             _WIRE + "test_a_message_of_agents_api_shows_its_path",
-            _WIRE + "test_a_signed_call_shows_who_signed_and_says_what_is_not_kept",
+            _WIRE + "test_a_signed_call_shows_who_signed_and_what_was_signed",
+            _SENT + "test_what_we_signed_is_what_the_other_side_has_verified",
+            _SENT + "test_a_call_with_a_token_shows_the_headers_that_came_and_no_token",
+            _SENT + "test_of_a_call_that_never_left_no_header_is_shown",
+            _SENT + "test_a_travel_document_is_named_and_not_shown",
             _WIRE + "test_a_call_inside_the_gateway_shows_no_request",
         ),
     ),
@@ -226,6 +235,22 @@ ROWS = (
         (_CHAT + "test_stop_ends_the_answer_and_all_that_it_has_called",),
     ),
     Row(
+        "console:playground",
+        "A call to an agent of this gateway is tried in each mode, as oneself, as nobody or with "
+        "another token of one's own, and with a fault in the request: it comes in by the front "
+        "door, and what is refused there is shown.",
+        "console, page 4",
+        (
+            _PLAY + "test_a_call_is_made_in_the_mode_that_was_chosen",
+            _PLAY + "test_a_task_is_taken_on_and_looked_at",
+            _PLAY + "test_a_fault_is_refused_by_the_front_door",
+            _PLAY + "test_a_call_that_takes_longer_than_its_second_is_ended",
+            _PLAY + "test_another_token_is_taken_if_it_is_one_of_hers",
+            _PLAY + "test_what_is_no_choice_is_refused_and_nobody_elsewhere_is_called",
+            _PLAY + "test_who_only_looks_plays_with_nothing",
+        ),
+    ),
+    Row(
         "console:inbox",
         "What agents ask is listed with from whom, on which way, for how much and until when, and "
         "answered there: with changed arguments, for the future, or several declined at once.",
@@ -257,7 +282,8 @@ ROWS = (
     Row(
         "console:agents",
         "The cards of an agent are shown as they are published, and judged; a skill is tried with "
-        "a form made from its schema, by a call like any other.",
+        "a form made from its schema, by a call like any other. Agents of partners are listed with "
+        "why these are trusted, how calls to them went and whether they are left alone.",
         "console, page 6",
         (
             _FORMS + "test_a_schema_becomes_fields_of_a_form",
@@ -268,13 +294,21 @@ ROWS = (
             _AGENTS + "test_a_card_that_others_refuse_is_told_with_what_to_do",
             _AGENTS + "test_a_skill_is_tried_with_a_form_made_from_its_schema",
             _AGENTS + "test_who_may_not_call_an_agent_neither_sees_nor_tries_it",
+            _PARTNERS + "test_what_is_known_is_sorted_by_whose_it_is",
+            _PARTNERS + "test_how_long_calls_take_is_of_those_that_ended_well",
+            _PARTNERS + "test_the_breaker_of_a_partner_is_that_of_its_own_addresses",
+            _PARTNERS + "test_a_partner_is_told_with_its_agents_and_why_it_is_trusted",
+            _PARTNERS + "test_an_operator_is_told_how_calls_went_and_not_whom_we_trust",
+            _PARTNERS + "test_who_only_looks_is_told_of_no_partner",
             _HOUSE + "test_the_pages_about_the_gateway_can_be_read_by_everybody",
         ),
     ),
     Row(
         "console:ledger",
         "What somebody has paid is summed by day, account and run as the ledger has it, drawn with "
-        "a table beside each picture, and given as CSV without formulas.",
+        "a table beside each picture, and given as CSV without formulas and as JSON. Limits and "
+        "budgets are shown as bars with their hard cap; who audits verifies the chain of hashes "
+        "and compares with the statement of a partner.",
         "console, page 7",
         (
             _LEDGER + "test_a_day_has_what_was_paid_on_it_and_a_bar_of_its_height",
@@ -282,6 +316,19 @@ ROWS = (
             _LEDGER + "test_a_budget_tells_what_is_left_of_it",
             _LEDGER + "test_what_a_program_would_run_as_a_formula_is_text_in_the_table",
             _LEDGER + "test_the_page_sums_what_the_ledger_has",
+            _LEDGER + "test_a_bar_shows_what_is_spent_and_held_of_a_hard_cap",
+            _LEDGER + "test_who_audits_verifies_the_chain_and_others_do_not_see_it",
+            _MONEY + "test_budgets.py::test_who_is_bounded_sees_how_much_is_left_and_nobody_elses",
+            _MONEY
+            + "test_budgets.py::test_who_audits_sees_those_of_everybody_and_what_partners_may_owe",
+            _MONEY
+            + "test_chain.py::test_a_ledger_is_verified_on_request_and_what_was_found_is_told",
+            _MONEY
+            + "test_chain.py::test_one_walk_at_a_time_and_who_asks_meanwhile_is_told_how_far_it_is",
+            _MONEY + "test_chain.py::test_a_walk_that_takes_too_long_is_ended",
+            _MONEY
+            + "test_comparison.py::test_a_partner_that_agrees_and_one_that_does_not_are_told",
+            _MONEY + "test_comparison.py::test_nobody_compares_who_may_not_audit",
         ),
     ),
     Row(

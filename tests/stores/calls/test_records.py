@@ -212,3 +212,19 @@ async def test_a_turn_that_was_forgotten_is_not_found(store: Store) -> None:
     turn = claimed(await store.turns.claim(a_claim()))
     with pytest.raises(RunNotFound):
         await store.turns.reload(msgspec.structs.replace(turn, n=7))
+
+
+async def test_calls_out_of_everybody_come_newest_first_with_how_long_they_took(
+    store: Store,
+) -> None:
+    away = "@critic@globex.example"
+    for number, agent in enumerate(("echo", away)):  # one that calls it, and one that is the call
+        begun = claimed(await store.turns.claim(a_claim(turn=f"t{number}", agent=agent)))
+        call = OutboundCall(
+            ordinal=0, child_turn=f"c{number}", to=away, depth=1, state="done", cost=7
+        )
+        await store.turns.finish(a_finish(begun, outbound=(call,)))
+    whole, leg = await store.records.calls_out(9)
+    assert (whole.to, whole.state, whole.cost, whole.began) == (away, "done", 7, NOW)
+    assert (whole.took, leg.took) == (1000, None)
+    assert await store.records.calls_out(1) == [whole]

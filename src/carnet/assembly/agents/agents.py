@@ -9,6 +9,7 @@ from carnet.config.sources import all_of
 from carnet.core.call import Target
 from carnet.core.people.address import Address, local_name
 from carnet.errors import ConfigInvalid
+from carnet.gateway.partners.directory import KnownCard, SectionElsewhere
 from carnet.ports.trust.trust import Peer, Peers
 from carnet.runtime.agents.a2a_peer import A2aPeer
 from carnet.runtime.agents.agents_api_peer import AgentsApiPeer
@@ -59,6 +60,29 @@ class Agents:
             reach=self._reach,
             meet=self._meet if settings.gateway.strangers else None,
         )
+
+    def known_cards(self) -> list[KnownCard]:
+        """What agents elsewhere publish of themselves, as far as we have read it."""
+        found = [("SAMVAD", site.url, card) for site, card in self._client.cards.known()]
+        a2a = [("A2A", site.url, card) for site, card in self._elsewhere.cards.known()]
+        return [
+            KnownCard(
+                url=url,
+                dialect=dialect,
+                name=card.name,
+                description=card.description,
+                skills=tuple(skill.id for skill in card.skills),
+            )
+            for dialect, url, card in (*found, *a2a)
+        ]
+
+    def sections_elsewhere(self) -> list[SectionElsewhere]:
+        """The sections of the configuration that name agents of others."""
+        return [
+            SectionElsewhere(name=name, dialect=agent.kind, url=agent.url or "")
+            for name, agent in self._parts.settings.agents.items()
+            if self._kinds[agent.kind].is_remote
+        ]
 
     def answer_by(self, by_rule: ByRule) -> None:
         """Have what is asked while turns run answered by the rules that there are."""

@@ -19,6 +19,8 @@ from carnet.console.operations.ledger import ROUTES as LEDGER
 from carnet.console.operations.ledger import LedgerPage
 from carnet.console.operations.people import ROUTES as PEOPLE
 from carnet.console.operations.people import ConsolePeople
+from carnet.console.operations.playground import ROUTES as PLAYGROUND
+from carnet.console.operations.playground import PlaygroundPages
 from carnet.console.operations.settings import ROUTES as SETTINGS
 from carnet.console.operations.settings import SettingPages
 from carnet.console.operations.triggers import ROUTES as TRIGGERS
@@ -47,7 +49,7 @@ from carnet.stores.open import Store
 # All that the console answers.
 ROUTES: Final = (
     *(*ASSETS, *SIGN_IN, *OVERVIEW, *RUNS),
-    *(*CHAT, *INBOX, *MEMORY),
+    *(*CHAT, *PLAYGROUND, *INBOX, *MEMORY),
     *(*AGENTS, *LEDGER, *KEYS, *TRIGGERS, *PEOPLE, *SETTINGS),
 )
 
@@ -55,6 +57,7 @@ PLACES: Final = (
     MenuItem(title="Overview", path="/console/"),
     MenuItem(title="Runs", path="/console/runs", permission="run:read"),
     MenuItem(title="Chat", path="/console/chat", permission="run:read"),
+    MenuItem(title="Playground", path="/console/playground", permission="run:cancel"),
     MenuItem(title="Inbox", path="/console/inbox", permission="run:read"),
     MenuItem(title="Memory", path="/console/memory", permission="memory:read"),
     MenuItem(title="Agents", path="/console/agents", permission="run:read"),
@@ -102,6 +105,7 @@ def build_console(
         *shell.offered(OVERVIEW, OverviewPage(shell, clock)),
         *shell.offered(RUNS, runs),
         *shell.offered(CHAT, ChatPages(shell)),
+        *shell.offered(PLAYGROUND, PlaygroundPages(shell, max_depth=gateway.max_depth)),
         *shell.offered(INBOX, InboxPages(shell)),
         *shell.offered(MEMORY, ConsoleMemory(shell)),
         *shell.offered(AGENTS, AgentPages(shell, url=gateway.public_url)),

@@ -8,8 +8,6 @@ import click
 from carnet.cli.invocation import Group, Invocation, pass_invocation, table, wait
 
 if TYPE_CHECKING:
-    from carnet.core.people.proof import Spending
-    from carnet.ports.money.budgets import Amounts, BudgetRecord
     from carnet.stores.store import Store
 
 KINDS = ("person", "token", "peer", "agent", "run")
@@ -91,6 +89,7 @@ async def _set(
     from carnet.cli.trust.forms import read_amount
     from carnet.core.people.proof import SECOND_US, Spending
     from carnet.errors import UsageInvalid
+    from carnet.gateway.money.budgets import budget_page
     from carnet.ports.money.budgets import RUN
     from carnet.runtime.system import SystemClock
 
@@ -117,16 +116,17 @@ async def _set(
                 asks = options["on_budget"] == "ask"
             await store.budgets.put(name, limits, now=now, run=run, until=until, asks=asks)
         found = [await store.budgets.find(name) for name, _ in names]
-    return [_page(one) for one in found if one is not None]
+    return [budget_page(one) for one in found if one is not None]
 
 
 async def _show(invocation: Invocation, subject: str) -> list[dict[str, Any]]:
     from carnet.assembly.store import opened
+    from carnet.gateway.money.budgets import budget_page
 
     async with opened(invocation.settings) as store:
         names = await _names(store, invocation, subject)
         found = [await store.budgets.find(name) for name, _ in names]
-    pages = [_page(one) for one in found if one is not None]
+    pages = [budget_page(one) for one in found if one is not None]
     if not pages:
         raise _none_of(subject)
     return pages
@@ -134,9 +134,10 @@ async def _show(invocation: Invocation, subject: str) -> list[dict[str, Any]]:
 
 async def _list(invocation: Invocation) -> list[dict[str, Any]]:
     from carnet.assembly.store import opened
+    from carnet.gateway.money.budgets import budget_page
 
     async with opened(invocation.settings) as store:
-        return [_page(one) for one in await store.budgets.list()]
+        return [budget_page(one) for one in await store.budgets.list()]
 
 
 async def _clear(invocation: Invocation, subject: str) -> list[str]:
@@ -214,42 +215,6 @@ async def _of_run(store: "Store", run: str, *, makes: bool) -> list[tuple[str, s
             fix="SUBJECT is person:NAME, token:NAME, peer:DOMAIN, agent:NAME, or the id of a run.",
         )
     return [(f"{RUN}{issuer}/{account}/{run}", run) for issuer, account in payers]
-
-
-def _page(one: "BudgetRecord") -> dict[str, Any]:
-    from carnet.wire.grammar.times import when
-
-    left = one.left
-    return {
-        "name": one.name,
-        "run": one.run or None,
-        "limits": _amounts(one.limits),
-        "spent": _counts(one.spent),
-        "held": _counts(one.held),
-        "left": _amounts(left),
-        "until": None if one.until is None else when(one.until),
-        "per": "all" if one.period is None else "day",
-        "set_by": "carnet.toml" if one.written else "store",
-        "on_budget": "ask" if one.asks else "refuse",
-    }
-
-
-def _amounts(amounts: "Spending") -> dict[str, Any]:
-    from carnet.core.money.amount import format_amount
-
-    return {
-        "money": None if amounts.money is None else format_amount(amounts.money),
-        "currency": amounts.currency,
-        "calls": amounts.calls,
-        "tokens": amounts.tokens,
-    }
-
-
-def _counts(amounts: "Amounts") -> dict[str, Any]:
-    from carnet.core.money.amount import format_amount
-
-    money = format_amount(amounts.money)
-    return {"money": money, "calls": amounts.calls, "tokens": amounts.tokens}
 
 
 def _text(pages: Sequence[dict[str, Any]]) -> str:

@@ -16,17 +16,8 @@ if TYPE_CHECKING:
     from carnet.runtime.partners.statements import PartnerStatements
     from carnet.stores.store import Store
 
-MARGIN_US: Final = 3600 * 1_000_000  # by which clocks may differ, and a call may last
 MOST_MATCHED: Final = 1000  # calls that one comparison settles; the next goes on
 MOST_MADE: Final = 100_000  # calls of ours that one comparison looks at
-
-_WORDS: Final = {
-    "missing_here": "they have a call that we have not: ask them for its receipt",
-    "missing_there": "we have a call that they have not: show them what they signed about it",
-    "other_amount": "the two sides have other amounts: what they signed about the call decides",
-    "other_payer": "they billed another payer than they were told of",
-    "unmatched": "nobody had told us what it cost; our gateway posts what they have signed",
-}
 
 
 def _period(function: Any) -> Any:  # noqa: ANN401, RUF100  as click's decorators are typed
@@ -221,6 +212,7 @@ async def _compare(
     invocation: Invocation, domain: str, since: str, until: str | None, given: str | None
 ) -> dict[str, Any]:
     from carnet.core.money.statement import disagreements
+    from carnet.gateway.money.comparison import MARGIN_US, comparison_page, receipts_of
 
     async with _opened(invocation, domain) as books:
         begin, end = _times(since, until, books.now)
@@ -238,8 +230,8 @@ async def _compare(
         await books.store.statements.keep(
             books.peer.domain, period, ours.owes(), theirs.owed(), "\n".join(texts), books.now
         )
-        receipts = await _receipts(books, found)
-    return _compare_page(ours, theirs, found, settled, receipts)
+        receipts = await receipts_of(books.store.records, found)
+    return comparison_page(ours, theirs, found, settled, receipts)
 
 
 async def _settle(
@@ -275,66 +267,6 @@ async def _settle(
 
 def _is_open(each: "Disagreement") -> bool:
     return each.kind == "unmatched" and each.owing == "us"
-
-
-async def _receipts(books: _Books, found: "list[Disagreement]") -> dict[tuple[str, str], str]:
-    """What the partner has signed about calls of ours that it now has otherwise."""
-    receipts = {}
-    for run in {each.run for each in found if each.owing == "us"}:
-        by_turn = await books.store.records.outbound(run, reader=None)
-        for call in [call for calls in by_turn.values() for call in calls]:
-            if call.receipt is not None:
-                receipts[run, call.child_turn] = call.receipt
-    return receipts
-
-
-def _compare_page(
-    ours: "Statement",
-    theirs: "Statement",
-    found: "list[Disagreement]",
-    settled: set[tuple[str, str]],
-    receipts: dict[tuple[str, str], str],
-) -> dict[str, Any]:
-    from carnet.core.money.amount import format_amount
-    from carnet.wire.grammar.times import when
-
-    def amount(micros: int | None) -> str | None:
-        return None if micros is None else format_amount(micros)
-
-    listed = [
-        {
-            "kind": each.kind,
-            "owing": each.owing,
-            "run": each.run,
-            "turn": each.turn,
-            "here": amount(each.here),
-            "there": amount(each.there),
-            "payer_here": each.payer_here,
-            "payer_there": each.payer_there,
-            "settled": (each.run, each.turn) in settled,
-            "receipt": receipts.get((each.run, each.turn)),
-            "what": _WORDS[each.kind],
-        }
-        for each in found
-    ]
-    within = [line for line in theirs.served if ours.since <= line.at < ours.until]
-    return {
-        "peer": ours.audience,
-        "since": when(ours.since),
-        "until": when(ours.until),
-        "we_owe": {
-            "calls": len(ours.made),
-            "here": format_amount(ours.owes()),
-            "there": format_amount(sum(line.cost or 0 for line in within)),
-        },
-        "they_owe": {
-            "calls": len(ours.served),
-            "here": format_amount(ours.owed()),
-            "there": format_amount(theirs.owes()),
-        },
-        "currency": ours.currency,
-        "disagreements": listed,
-    }
 
 
 def _compare_text(page: dict[str, Any]) -> str:

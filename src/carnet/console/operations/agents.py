@@ -1,5 +1,7 @@
 """The agents of this gateway: the cards that others read of them, judged; and their skills, tried.
 
+Beside them stand those of other organisations, for who may read how calls went.
+
 Law 1. A card is shown as it is published, and judged as whoever reads it would judge it.
 Law 2. A skill is tried as a call like any other: by whoever presses the button, at her cost.
 """
@@ -24,6 +26,7 @@ A2A: Final = "agent-card.json"
 SAMVAD: Final = "agent.json"
 TERMS: Final = "carnet.json"
 CHAT: Final = "chat"  # the skill of an agent that has no other: text in, text out
+KNOWS_PARTNERS: Final = "metrics"
 _REFUSED: Final = 400
 
 
@@ -37,8 +40,13 @@ class AgentPages:
 
     async def list(self, exchange: Exchange, caller: Caller) -> None:
         """GET /console/agents: those that she may call."""
-        models = await self._shell.api.get(exchange, "/v1/models")
-        page = {"title": "Agents", "agents": [model["id"] for model in models["data"]]}
+        api = self._shell.api.of(exchange)
+        models = await api.get("/v1/models")
+        page = {
+            "title": "Agents",
+            "agents": [model["id"] for model in models["data"]],
+            "elsewhere": await api.get("/partners") if caller.may(KNOWS_PARTNERS) else None,
+        }
         await self._shell.show(exchange, caller, "operations/agents.html", page)
 
     async def show(self, exchange: Exchange, caller: Caller, name: str) -> None:

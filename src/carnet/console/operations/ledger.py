@@ -1,7 +1,10 @@
-"""What somebody has paid: by day, by who was paid, by run; and what rules still let be spent.
+"""What somebody has paid: by day, by who was paid, by run; and what may still be spent.
+
+For who may `admin:ledger` also whether the ledger is whole, and whether partners agree with it.
 
 Law 1. Sums are of the postings that the page has, and the page says how many these are: the newest.
 Law 2. A picture has the table beside it that it was drawn from.
+Law 3. An export is bounded, and walks the same pages as everybody does.
 """
 
 import csv
@@ -11,16 +14,22 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
+from carnet.console.api import PageAsker
+from carnet.console.forms import read_form
 from carnet.console.shell import GUARDED, Shell, action_row, page_row
 from carnet.core.people.identity import Caller
+from carnet.errors import InvalidRequest
 from carnet.http.exchange import Exchange
 from carnet.ports.world.clock import Clock
-from carnet.wire.grammar.query import read_query
+from carnet.wire.grammar import json
+from carnet.wire.grammar.query import is_number, read_query
 
 Page = dict[str, Any]
 
 HOME: Final = "/console/ledger"
 NEWEST: Final = 200
+MOST_EXPORTED: Final = 5000  # postings
+AUDITS: Final = "admin:ledger"
 DAYS: Final = 14
 WIDTH: Final = 40  # of a bar, and of the room between two
 HEIGHT: Final = 120
@@ -37,15 +46,17 @@ class LedgerPage:
         self._clock = clock
 
     async def _entries(self, exchange: Exchange) -> tuple[list[Page], int | None, dict[str, str]]:
-        query = read_query(exchange.query.decode("latin-1"))
-        asked = {name: query[name][0] for name in ("run", "before") if query.get(name, [""])[0]}
+        asked = _asked(exchange)
         found = await self._shell.api.get(exchange, "/ledger", {**asked, "limit": NEWEST})
         return found["entries"], found["next"], asked
 
     async def show(self, exchange: Exchange, caller: Caller) -> None:
         """GET /console/ledger."""
         entries, following, asked = await self._entries(exchange)
-        rules = (await self._shell.api.get(exchange, "/rules"))["rules"]
+        api = self._shell.api.of(exchange)
+        rules = (await api.get("/rules"))["rules"]
+        bounds = await api.get("/budgets")
+        audits = caller.may(AUDITS)
         page = {
             "title": "Ledger",
             "asked": asked,
@@ -58,18 +69,72 @@ class LedgerPage:
             "by_run": shares(entries, lambda entry: entry["run"]),
             "by_account": shares(entries, lambda entry: entry["debit"]),
             "budgets": [budget(rule) for rule in rules if rule["ceiling"] is not None],
+            "bars": [*map(limit_bar, bounds["limits"]), *budget_bars(bounds["budgets"])],
+            "bounds": bounds,
+            "chain": await api.get("/ledger/chain") if audits else None,
+            "partners": await _partners(api, caller) if audits else None,
         }
         await self._shell.show(exchange, caller, "operations/ledger.html", page)
 
     async def table(self, exchange: Exchange, caller: Caller) -> None:
-        """GET /console/ledger/csv: the same postings, for other programs."""
+        """GET /console/ledger/csv: the postings, for other programs."""
         del caller
-        entries, _, _ = await self._entries(exchange)
-        fields = [
-            (b"content-type", b"text/csv; charset=utf-8"),
-            (b"content-disposition", b'attachment; filename="ledger.csv"'),
-        ]
-        await exchange.reply(200, [*fields, *GUARDED], written(entries))
+        await _attach(exchange, written(await self._all(exchange)), "ledger.csv", b"text/csv")
+
+    async def data(self, exchange: Exchange, caller: Caller) -> None:
+        """GET /console/ledger/export: the same as JSON."""
+        del caller
+        body = json.write({"entries": await self._all(exchange)})
+        await _attach(exchange, body, "ledger.json", b"application/json")
+
+    async def _all(self, exchange: Exchange) -> list[Page]:
+        api, asked = self._shell.api.of(exchange), _asked(exchange)
+        found: list[Page] = []
+        while len(found) < MOST_EXPORTED:
+            page = await api.get("/ledger", {**asked, "limit": NEWEST})
+            found += page["entries"]
+            if page["next"] is None:
+                break
+            asked["before"] = str(page["next"])
+        return found[:MOST_EXPORTED]
+
+    # ------------------------------------------------------------------ for who audits
+
+    async def verify(self, exchange: Exchange, caller: Caller) -> None:
+        """POST /console/ledger/verify: check every posting now."""
+        chain = (await self._shell.api.of(exchange).ask("POST", "/ledger/chain")).page
+        await self._shell.write(exchange, caller, "operations/chain.html", {"chain": chain})
+
+    async def compare(self, exchange: Exchange, caller: Caller) -> None:
+        """POST /console/ledger/compare: our records beside those of a partner."""
+        api, form = self._shell.api.of(exchange), await read_form(exchange)
+        days = form.text("days") or "31"
+        if not is_number(days):
+            raise InvalidRequest("days", "must be a whole number")
+        asked = {"peer": form.text("peer"), "days": int(days)}
+        found = (await api.ask("POST", "/ledger/compare", asked)).page
+        await self._shell.write(exchange, caller, "operations/comparison.html", {"found": found})
+
+
+def _asked(exchange: Exchange) -> dict[str, str]:
+    query = read_query(exchange.query.decode("latin-1"))
+    return {name: query[name][0] for name in ("run", "before") if query.get(name, [""])[0]}
+
+
+async def _partners(api: PageAsker, caller: Caller) -> list[str]:
+    """Whose records ours can be compared with, for who may see that."""
+    if not caller.may("metrics"):
+        return []
+    listed = (await api.get("/partners"))["partners"]
+    return [each["domain"] for each in listed if each["is_peer"]]
+
+
+async def _attach(exchange: Exchange, body: bytes, name: str, kind: bytes) -> None:
+    fields = [
+        (b"content-type", kind + b"; charset=utf-8"),
+        (b"content-disposition", f'attachment; filename="{name}"'.encode()),
+    ]
+    await exchange.reply(200, [*fields, *GUARDED], body)
 
 
 def _sum(entries: Sequence[Page]) -> Decimal:
@@ -113,6 +178,45 @@ def budget(rule: Page) -> Page:
     return {**rule, "part": min(max(part, 0), 100), "left": str(max(ceiling - used, Decimal(0)))}
 
 
+def _bar(subject: str, part: str, used: Page, *, of: str) -> Page:
+    """How much of a bound is used: `used` has what is spent and held, in the same unit."""
+    most, spent, held = Decimal(of), Decimal(used["spent"]), Decimal(used["held"])
+    share = (spent + held) / most * 100 if most else Decimal(100)
+    return {
+        "subject": subject,
+        "part": part,
+        "limit": of,
+        "spent": used["spent"],
+        "held": used["held"],
+        "left": str(max(most - spent - held, Decimal(0))),
+        "share": min(max(int(share), 0), 100),
+        "until": None,
+        "per": "all",
+        "set_by": None,
+    }
+
+
+def limit_bar(limit: Page) -> Page:
+    """The bar of a hard limit: of a token, or of what a partner may owe us."""
+    return _bar(limit["subject"], "money", limit, of=limit["limit"])
+
+
+def budget_bars(budgets: Sequence[Page]) -> list[Page]:
+    """The bars of budgets: one for each part that is bounded."""
+    return [
+        _bar(
+            each["subject"],
+            part,
+            {"spent": str(each["spent"][part]), "held": str(each["held"][part])},
+            of=str(each["limits"][part]),
+        )
+        | {"until": each["until"], "per": each["per"], "set_by": each["set_by"]}
+        for each in budgets
+        for part in ("money", "calls", "tokens")
+        if each["limits"][part] is not None
+    ]
+
+
 def written(entries: Sequence[Page]) -> bytes:
     """Postings as CSV; what a program would take for a formula is text in it."""
     out = io.StringIO()
@@ -125,7 +229,11 @@ def written(entries: Sequence[Page]) -> bytes:
 
 
 _READ: Final = {"permission": "run:read"}
+_AUDITS: Final = {"permission": AUDITS}
 ROUTES: Final = (
     *page_row(HOME, LedgerPage.show, "What was paid", **_READ),
     action_row("GET", f"{HOME}/csv", LedgerPage.table, "The postings as CSV", **_READ),
+    action_row("GET", f"{HOME}/export", LedgerPage.data, "The postings as JSON", **_READ),
+    action_row("POST", f"{HOME}/verify", LedgerPage.verify, "Check the ledger", **_AUDITS),
+    action_row("POST", f"{HOME}/compare", LedgerPage.compare, "Compare with a partner", **_AUDITS),
 )

@@ -2,7 +2,7 @@
 
 Law 1. What is shown was there. What the record does not have is named as not kept: no path, header
        or signature is made up from what usually is sent.
-Law 2. No credential, signature or nonce is recorded, so none is shown: where one stood, it is said.
+Law 2. No credential and no signature is recorded, so none is shown: where one stood, it is said.
 Law 3. A command is for a shell: whatever it holds is quoted.
 """
 
@@ -59,6 +59,7 @@ def wire_of(run: str, turn: Page, url: str) -> Page:
         "answer": [] if came is None else _answer_fields(run, turn, came),
         "answered": turn.get("answered"),
         "legs": turn["legs"],
+        "sent": [_sent(leg) for leg in turn["legs"]],
         "tokens": turn["tokens"],
         "curl": _curl(url, turn),
         "is_cut": turn.get("is_cut", False),
@@ -73,7 +74,9 @@ def _request(run: str, turn: Page, wire: Page) -> Page:
         "path": wire["path"],
         "dialect": _NAMES.get(dialect, dialect),
         "headers": _fields(run, turn, wire, is_signed=is_signed),
-        "signature": {"sender": wire["sender"], "key": wire["key"]} if is_signed else None,
+        "signature": {"sender": wire["sender"], "key": wire["key"], "base": wire["base"]}
+        if is_signed
+        else None,
     }
 
 
@@ -100,6 +103,36 @@ def _answer_fields(run: str, turn: Page, wire: Page) -> list[Page]:
     if turn["state"] != "done" or str(wire["path"]).endswith(("/tasks", "/agent/task")):
         return []
     return [_field(HEADERS[name], {**turn, "run": run}[name]) for name in names]
+
+
+def _sent(leg: Page) -> Page:
+    """A call to another organisation: where it went, with which headers, and what was signed."""
+    signed, headers = leg.get("signed"), leg.get("headers")
+    fields = [_field(name, value) for name, value in (headers or {}).items()]
+    if signed is not None:
+        fields = [
+            _field("content-digest", signed["digest"]),
+            _field("signature-input", signed["input"]),
+            _field("signature", REDACTED),
+            *fields,
+        ]
+    dialect = leg.get("dialect") or ""
+    return {
+        "to": leg["to"],
+        "turn": leg["turn"],
+        "dialect": _NAMES.get(dialect, dialect),
+        "url": None if signed is None else signed["url"],
+        "method": None if signed is None else signed["method"],
+        "headers": None if headers is None else fields,
+        "base": None if signed is None else signed["base"],
+        "status": leg["status"],
+        "code": leg["code"],
+        "cost": leg["cost"],
+        "peer_status": leg["peer_status"],
+        "peer_code": leg["peer_code"],
+        "has_receipt": leg["receipt"] is not None,
+        "receipt": leg["receipt"],
+    }
 
 
 def request_again(turn: Page) -> Page | None:

@@ -52,6 +52,7 @@ class Grounds(Struct, frozen=True, kw_only=True, omit_defaults=True):
     faults: tuple[str, ...] = ()  # why other evidence was set aside, a word each
     allowed: bool = False  # the agent has a list, and it is on it
     path: bytes = b""  # that it came by, as far as it is kept
+    base: bytes = b""  # what was signed, without credentials
     tangle: int = 0  # which headers of that stamp it brought: a bit for each of `TANGLE`
 
 

@@ -37,6 +37,7 @@ class OutboundCall(Struct, frozen=True, kw_only=True):
     peer_code: str | None = None  # and in which word of its own
     receipt: str | None = None  # what the other side signed about its answer
     matched: Matched | None = None  # None: nobody has compared the ledgers yet
+    sent: str | None = None  # what was signed of it, as it is kept: `wire.travel.signed_text`
     disputed: int = 0  # what it says to cost above what it may; kept in the row of its turn
 
 

@@ -255,3 +255,10 @@ class Identities:
 def local_name(model: str) -> str:
     """The name that a model path ends in: `researcher` of `bridge/sandbox/researcher`."""
     return model.rpartition("/")[2]
+
+
+def speaker_of(to: str) -> str:
+    """The name that a call goes to, as far as its address says it."""
+    if to.startswith(AGENT):
+        return to.removeprefix(AGENT).partition(".")[0]
+    return to.removeprefix("@").partition("@")[0]

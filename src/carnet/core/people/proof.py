@@ -93,6 +93,7 @@ class Proof(Struct, frozen=True, kw_only=True):
     auth: Secret | None = None  # the body's own credential, lifted out of it
     subject: str | None = None  # jwt: the address that speaks, which is the sender's to name
     audiences: tuple[str, ...] = ()  # jwt: whom it is meant for; one of them must be us
+    is_plain: bool = False  # its bases hold the protocol's three components, and so no credential
 
     @property
     def principal(self) -> str:

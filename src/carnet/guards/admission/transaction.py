@@ -381,6 +381,7 @@ def grounds_of(
         allowed=target.allow is not None,
         path=claim.path[:MOST_PATH],
         tangle=tangle,
+        base=candidate.base,
     )
 
 

@@ -22,6 +22,7 @@ from carnet.errors import (
 )
 from carnet.guards.candidate import Candidate
 from carnet.wire.crypto import ed25519
+from carnet.wire.travel.signed_text import hide
 
 
 def in_time(candidate: Candidate, /) -> None:
@@ -42,6 +43,8 @@ def signed(candidate: Candidate, /) -> None:
     proof, key = candidate.proof, candidate.key
     for base in proof.bases:
         if ed25519.holds(key, base, proof.signature):
+            if proof.profile != "jwt":  # what that covers is the credential itself
+                candidate.base = base if proof.is_plain else hide(base)
             return
     raise SignatureInvalid
 

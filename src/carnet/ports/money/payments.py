@@ -1,6 +1,6 @@
 """What accounts have paid for (R26)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -26,8 +26,18 @@ class Total(Struct, frozen=True, kw_only=True):
     amount: int
 
 
+class UsedQuota(Struct, frozen=True):
+    """How much of what a payer may spend is used."""
+
+    spent: int  # micro-units, what is unpaid included
+    held: int  # for calls that run
+
+
 class Payments(Protocol):
     """Readers over the postings of accounts."""
+
+    async def quotas(self, names: Sequence[str]) -> Mapping[str, UsedQuota]:
+        """How much of each of these is used; of one that nothing was spent of, nothing."""
 
     async def postings(
         self,

@@ -35,6 +35,7 @@ class Outbound(Struct, frozen=True, kw_only=True):
     kind: Literal["named", "learned"] = "named"
     is_body_read: bool = True  # else the answer may be encoded in any way: its status says all
     bounds: Bounds = Bounds()
+    signed: str = ""  # what was signed of it, as far as it is kept: see `wire.travel.signed_text`
 
 
 class HttpAnswer(Protocol):

@@ -92,6 +92,17 @@ class LedgerEntry(Struct, frozen=True, kw_only=True):
     amount: int
 
 
+class CallOut(Struct, frozen=True, kw_only=True):
+    """One call to another organisation, as a directory counts it."""
+
+    to: str
+    state: str
+    code: str | None
+    cost: int | None  # micro-units; None where nobody said
+    began: int  # microseconds since the epoch; of the turn that it was, or that made it
+    took: int | None  # microseconds; None where it has no turn of its own, or has not ended
+
+
 class Records(Protocol):
     """Readers over the store. `reader` None sees all; otherwise an actor's own runs."""
 
@@ -132,6 +143,9 @@ class Records(Protocol):
 
         A row that does not fit by itself comes without its data, and tells its size.
         """
+
+    async def calls_out(self, limit: int) -> Sequence[CallOut]:
+        """The newest calls to other organisations, of everybody; the newest first."""
 
     async def ledger(
         self, *, run: str | None, account: str | None, limit: int

@@ -107,7 +107,9 @@ class A2aPeer:
             who = None if attesting is None else attesting.subject(call)
             cause = None if attesting is None else attesting.cause(call)
             reached = await self._client.reach(who, cause)
-            run = TaskRun(self._client, reached, self._task_request(call, reached), calling)
+            run = TaskRun(
+                self._client, reached, self._task_request(call, reached, calling), calling
+            )
             calling.is_sent = True
             end = await self._run(run, reached, call, calling)
         except BaseException as error:
@@ -167,7 +169,7 @@ class A2aPeer:
             most += paid(call.resolved)
         return replace(usage, cost=None if usage.cost is None else min(usage.cost, most))
 
-    def _task_request(self, call: Call, reached: Reached) -> TaskRequest:
+    def _task_request(self, call: Call, reached: Reached, calling: Calling) -> TaskRequest:
         ask = call.ask
         is_talk = ask.skill in {None, CHAT.id}
         if call.is_child and is_talk:
@@ -191,7 +193,7 @@ class A2aPeer:
             message=message,
             headers=stamped.headers,
             secrets=stamped.secrets,
-            sign=lambda outbound: self._signed(outbound, reached, call),
+            sign=lambda outbound: self._noted(self._signed(outbound, reached, call), calling),
             currency=self._currency,
             as_result=not is_talk,
             extensions=uris,
@@ -235,6 +237,12 @@ class A2aPeer:
         return signing.sign_carnet(
             outbound, carnet, audience=peer, payer=call.payer.account, budget=budget
         )
+
+    @staticmethod
+    def _noted(outbound: Outbound, calling: Calling) -> Outbound:
+        """The same, noted as what was sent."""
+        calling.receipt.sent = outbound.signed
+        return outbound
 
     def _spending(self, call: Call) -> tuple[Carnet, Spending]:
         """What the callee may spend, with what was agreed to since."""

@@ -158,7 +158,7 @@ class AgentsApiPeer:
             bounds=self._endpoint.bounds,
         )
         outbound = self._signed(outbound, call)
-        calling.is_sent = True
+        calling.is_sent, calling.receipt.sent = True, outbound.signed
         async with self._http.send(outbound) as answer:
             return await read_run(answer, sink, currency=self._currency, stream=stream)
 

@@ -167,7 +167,7 @@ class Remote:
                 end = await run_on(call, calling, partial(self._send, call, calling))
             else:
                 outbound = await self._outbound(call)
-                calling.is_sent = True
+                calling.is_sent, calling.receipt.sent = True, outbound.signed
                 async with self._http.send(outbound) as answer:
                     end = await self._read_answer(answer, call, calling, calling)
         except BaseException as error:
@@ -187,7 +187,7 @@ class Remote:
         """Send a call whose turn runs on, perhaps with an answer to what the callee asks for."""
         calling.receipt.presented = calling.receipt.proved = None
         outbound = await self._outbound(call, stated)
-        calling.is_sent = True
+        calling.is_sent, calling.receipt.sent = True, outbound.signed
         async with self._http.send(outbound) as answer:
             return await self._read_answer(answer, call, calling, sink)
 

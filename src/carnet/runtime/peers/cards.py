@@ -263,6 +263,15 @@ class Remembered(Generic[T]):
                 return found
         return None
 
+    def known(self) -> list[tuple[Site, T]]:
+        """All that is known and still holds; nobody is asked."""
+        now = self._clock.monotonic()
+        return [
+            (site, found.value)
+            for site, found in self._good.items()
+            if found.value is not None and found.until > now
+        ]
+
     def is_due(self, found: Found[T], seconds: float = FAILED_SECONDS) -> bool:
         """Whether a site may be asked again, for something that its page did not say."""
         return self._clock.monotonic() >= found.tried + seconds
@@ -363,6 +372,10 @@ class Cards:
         if found.fault is not None:
             found = await self._carnets.find(site, after=NEEDED_SECONDS)
         return found
+
+    def known(self) -> list[tuple[Site, samvad.Card]]:
+        """The cards of agents that hold now; nobody is asked."""
+        return self._cards.known()
 
     async def close(self) -> None:
         """End what is being fetched."""

@@ -101,7 +101,9 @@ class RecipientClient:
         receipt = receipt or ExpectedReceipt()
         forms = await self._forms(request)
         for form in forms:
-            async with self._http.send(await self._writer.write(request, form)) as answer:
+            outbound = await self._writer.write(request, form)
+            receipt.sent = outbound.signed
+            async with self._http.send(outbound) as answer:
                 if not self._memory.may_try_another(answer, form, forms):
                     read = partial(_read_answer, answer, request, receipt, self._writer.us)
                     return await self.proven(read, form, request, receipt, sink)

@@ -43,6 +43,7 @@ HOLDS_SECONDS: Final = 60  # how long a document of ours is good for
 
 _DIGEST: Final = "content-digest"
 _DIGEST_NAME: Final = b"content-digest"
+_INPUT: Final = "signature-input"
 _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 _MILLISECONDS: Final = 1000
 
@@ -96,7 +97,9 @@ class Signing:
             newline=newline,
         )
         headers = {**request.headers, _DIGEST: digest, **fields}
-        return msgspec.structs.replace(request, headers=headers)
+        given = fields[_INPUT]
+        noted = f"{request.method} {request.url} {path} {newline:d}\n{digest}\n{given}"
+        return msgspec.structs.replace(request, headers=headers, signed=noted)
 
     def sign_carnet(
         self,
@@ -138,7 +141,10 @@ class Signing:
             nonce=self._ids.token(),
             tag=travel.TAG,
         )
-        return msgspec.structs.replace(request, headers={**headers, **fields})
+        noted = (
+            f"{request.method} {request.url} {seen.path} 0\n{headers[_DIGEST]}\n{fields[_INPUT]}"
+        )
+        return msgspec.structs.replace(request, headers={**headers, **fields}, signed=noted)
 
     def sign_whole(self, request: Outbound, /) -> Outbound:
         """Sign in our own profile without a document, as a client does who brings an answer."""
@@ -154,21 +160,28 @@ class Signing:
             nonce=self._ids.token(),
             tag=travel.TAG,
         )
-        return msgspec.structs.replace(request, headers={**headers, **fields})
+        noted = (
+            f"{request.method} {request.url} {seen.path} 0\n{headers[_DIGEST]}\n{fields[_INPUT]}"
+        )
+        return msgspec.structs.replace(request, headers={**headers, **fields}, signed=noted)
 
     def sign_envoys(self, request: Outbound, /) -> Outbound:
         """Sign as Envoys does: our key is named by where it is shown."""
         signer = self._keys.signer()
         headers = {**request.headers, _DIGEST: digests.write(request.body)}
+        seen = _seen(request, headers)
         fields = envoys.write(
-            _seen(request, headers),
+            seen,
             keyid=envoys.address_of(self.domain, signer.kid),
             created=self._clock.wall_us() // SECOND_US,
             nonce=self._ids.token(),
             sign=signer.sign,
             stamps=self._stamps,
         )
-        return msgspec.structs.replace(request, headers={**headers, **fields})
+        noted = (
+            f"{request.method} {request.url} {seen.path} 0\n{headers[_DIGEST]}\n{fields[_INPUT]}"
+        )
+        return msgspec.structs.replace(request, headers={**headers, **fields}, signed=noted)
 
     def _document(self, carnet: Carnet, *, audience: str, digest: str, keyid: str) -> Document:
         if len(carnet.path) > travel.MOST_PATH:  # a shorter one could hide a loop

@@ -104,6 +104,7 @@ class Calling:
                 peer_code=_fact(facts, "peer_code", str) if facts else None,
                 receipt=self.receipt.proved,
                 disputed=self._disputed,
+                sent=self.receipt.sent or None,
             )
         )
 

@@ -34,10 +34,11 @@ _NO_USAGE: Final = Usage()
 class ExpectedReceipt:
     """What an answer brought along as its receipt, and whether it is one."""
 
-    __slots__ = ("presented", "proved")
+    __slots__ = ("presented", "proved", "sent")
 
     def __init__(self) -> None:
         """Nothing has come yet."""
+        self.sent = ""  # what was signed of the request that it is for: `Outbound.signed`
         self.presented: str | None = None
         self.proved: str | None = None
 

@@ -18,6 +18,7 @@ from carnet.core.chain.turn import Turn
 from carnet.core.dialogue.events import TurnDiscarded, read_dialogue_event
 from carnet.core.messages.events import CHILD, Event, Extension, Failed, Usage
 from carnet.core.messages.outbound_call import OutboundCall
+from carnet.core.people.address import speaker_of
 from carnet.errors import CarnetError, DefinitionChanged
 from carnet.guards.admission.child_request import child_request
 from carnet.ports.calls.admission import ClientCallee, ClientLeave
@@ -25,7 +26,6 @@ from carnet.ports.calls.steps import Step
 from carnet.runtime.dialogue.hosted.pages import STEP, KeptPart
 from carnet.runtime.replay.order import AnswerOrder, SeenCall
 from carnet.runtime.replay.record import RecordedRun, RecordedTurn, is_cut
-from carnet.runtime.visit.children import speaker_of
 
 MOST_SHOWN: Final = 500  # characters of what was asked otherwise
 

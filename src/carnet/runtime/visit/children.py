@@ -15,7 +15,7 @@ from msgspec import Struct
 from carnet.core.chain.carnet import Carnet
 from carnet.core.messages.events import CHILD, Event, Extension, Usage
 from carnet.core.messages.outbound_call import OutboundCall
-from carnet.core.people.address import AGENT
+from carnet.core.people.address import speaker_of
 from carnet.errors import CarnetError
 from carnet.runtime.receipts.outbound_calls import again, noted_receipts, tally
 
@@ -109,10 +109,3 @@ class ChildCalls:
 def scoped_ordinal(part: bytes) -> int:
     """A place among the calls out of a turn that is above all that are counted."""
     return COUNTED + int.from_bytes(blake2b(part, digest_size=8).digest()) % _ORDINALS
-
-
-def speaker_of(to: str) -> str:
-    """The name that a call goes to, as far as its address says it."""
-    if to.startswith(AGENT):
-        return to.removeprefix(AGENT).partition(".")[0]
-    return to.removeprefix("@").partition("@")[0]

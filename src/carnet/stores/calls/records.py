@@ -20,6 +20,7 @@ from carnet.core.people.identity import Account
 from carnet.ports.trust.people import People
 from carnet.ports.world.records import (
     ANY_RUN,
+    CallOut,
     JournalEntry,
     LedgerEntry,
     RunFilter,
@@ -47,6 +48,12 @@ _OF_RUNS = "SELECT n, issuer, account, started FROM run WHERE n IN ({})"
 _ASKING = "SELECT DISTINCT turn FROM interrupt WHERE turn IN ({}) ORDER BY turn"
 _TAKES_PART = (
     "SELECT 1 FROM run r JOIN turn t ON t.run = r.n WHERE r.id = ? AND t.actor = ? LIMIT 1"
+)
+_CALLS_OUT = (
+    "SELECT o.callee, o.state, o.code, o.cost, t.created,"
+    " CASE WHEN o.callee = t.agent THEN t.ended - t.created END"
+    " FROM outbound o JOIN turn t ON t.n = o.turn WHERE o.state <> 'lost'"
+    " ORDER BY o.turn DESC, o.fence DESC, o.ordinal DESC LIMIT ?"
 )
 _LEDGER = "SELECT n, at, run, turn, issuer, account, credit, amount FROM ledger"
 
@@ -254,6 +261,15 @@ class StoredRecords:
                     if calls := calls_in((data,), len(before)):
                         found[turn] = [*before, *calls]
         return found
+
+    async def calls_out(self, limit: int) -> list[CallOut]:
+        """The newest calls to other organisations, of everybody; the newest first."""
+        return [
+            CallOut(to=to, state=state, code=code, cost=cost, began=began, took=took)
+            for to, state, code, cost, began, took in await self._database.fetch(
+                _CALLS_OUT, (limit,)
+            )
+        ]
 
     async def questions(self, turns: Sequence[Turn]) -> dict[int, Sequence[InterruptRecord]]:
         """What these turns wait for or were answered, by the turn's number; without its secret."""

@@ -65,6 +65,7 @@ _WIPE_TURN: Final = (
 )
 _SEEN: Final = "UPDATE turn_seen SET correlation = NULL, code = ? WHERE turn IN ({})"
 _CALLBACKS: Final = "DELETE FROM outbox WHERE task IN (SELECT id FROM task WHERE turn IN ({}))"
+_SENT: Final = "UPDATE outbound SET sent = NULL WHERE turn IN ({})"  # a digest tells what was said
 _NOTICES: Final = "DELETE FROM outbox WHERE turn IN ({})"
 
 
@@ -154,7 +155,7 @@ class ConversationDeletion:
         rows = await self._database.fetch(_SIZES.format(listed), numbers)
         sizes: dict[int, int] = {turn: int(size) for turn, size in rows}
         statements: list[Statement] = [
-            (sql.format(listed), numbers) for sql in (_CALLBACKS, _NOTICES)
+            (sql.format(listed), numbers) for sql in (_CALLBACKS, _NOTICES, _SENT)
         ]
         statements += [
             (f"DELETE FROM {table} WHERE turn IN ({listed})", numbers)

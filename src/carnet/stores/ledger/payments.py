@@ -12,7 +12,7 @@ from typing import Final
 
 from carnet.core.chain.turn import Turn
 from carnet.core.people.identity import Account
-from carnet.ports.money.payments import HeldAccount, Kind, Total
+from carnet.ports.money.payments import HeldAccount, Kind, Total, UsedQuota
 from carnet.ports.world.records import LedgerEntry, RunSummary
 from carnet.stores.calls.records import RUNS_AT_A_TIME, summary
 from carnet.stores.calls.turns import SearchRows
@@ -25,6 +25,8 @@ _PAID: Final = (
     "SELECT DISTINCT s.run FROM turn_seen s WHERE s.payer = ?{} ORDER BY s.run DESC LIMIT ?"
 )
 _RUNS: Final = "SELECT n, id, issuer, account, cost, started FROM run WHERE n IN ({})"
+_USED: Final = "SELECT name, spent + unpaid, reserved FROM purse WHERE name IN ({})"
+_AT_A_TIME: Final = 500
 _BY: Final[dict[Kind, tuple[str, str]]] = {
     "payer": ("account || '@' || issuer", ""),
     "agent": ("credit", " WHERE credit LIKE 'agent:%'"),
@@ -39,6 +41,18 @@ class StoredPayments:
     def __init__(self, database: Database, search_rows: SearchRows) -> None:
         self._database = database
         self._search_rows = search_rows
+
+    async def quotas(self, names: Sequence[str]) -> dict[str, UsedQuota]:
+        """How much of each of these is used; of one that nothing was spent of, nothing."""
+        found: dict[str, UsedQuota] = {}
+        wanted = sorted(set(names))
+        for at in range(0, len(wanted), _AT_A_TIME):
+            some: list[Value] = list(wanted[at : at + _AT_A_TIME])
+            for name, spent, held in await self._database.fetch(
+                _USED.format(marks(len(some))), some
+            ):
+                found[name] = UsedQuota(spent, held)
+        return found
 
     async def postings(
         self,

@@ -37,6 +37,7 @@ FIELDS: Final = {
     "peer_code": "peer_code",
     "receipt": "receipt",
     "matched": "matched",
+    "sent": "sent",
 }
 COLUMNS: Final = ("turn", "fence", *FIELDS)
 SELECT: Final = f"SELECT turn, {', '.join(FIELDS)} FROM outbound"  # noqa: S608

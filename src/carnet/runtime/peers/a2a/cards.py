@@ -76,6 +76,10 @@ class A2aCards:
             raise PeerAgentNotFound(f"there is no card at {site.url}")
         raise PeerUnreachable(fault)
 
+    def known(self) -> list[tuple[Site, A2aCard]]:
+        """Those that hold now; nobody is asked."""
+        return self._cards.known()
+
     def forget(self, site: Site) -> None:
         """Ask for a card anew the next time."""
         self._cards.forget(site)

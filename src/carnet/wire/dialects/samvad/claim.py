@@ -93,6 +93,7 @@ def read_proof(
         recipient=envelope.recipient,
         auth_scheme=envelope.auth_scheme,
         auth=envelope.auth,
+        is_plain=presented.components == MINIMUM,
     )
 
 
