@@ -100,7 +100,12 @@ def test_only_on_loopback_does_it_go_without_tls(url: str, is_secure: bool) -> N
 
 
 async def test_a_request_without_a_session_shows_none() -> None:
-    for cookie in (b"theme=dark", b"Carnet_Session_8700=cs_1", b"xcarnet_session_8700=cs_1", b";;="):
+    for cookie in (
+        b"theme=dark",
+        b"Carnet_Session_8700=cs_1",
+        b"xcarnet_session_8700=cs_1",
+        b";;=",
+    ):
         assert await found("GET", OWN, (b"cookie", cookie)) is None
     assert await found("GET", OWN) is None
 
