@@ -4,10 +4,11 @@ One gateway is asked in windows, with nobody at the console and with ten who hav
 look at the list of runs and five at a run that goes on, with fifty words a second. They are once
 administrators, who see the same, and once ten people who each see runs of their own alone.
 
-Law 1. Both kinds of window are of one gateway, one store and one length, in turns, each first as
-       often as second, so that what the machine does meanwhile falls on both. The run that goes on
-       does so in both.
+Law 1. Both kinds of window are of one gateway under one load that never stops, short and in turns,
+       each first as often as second, so that what the machine does meanwhile falls on both. The run
+       that goes on does so in both.
 Law 2. A window begins when every console was shown something, and counts only if all stay open.
+Law 3. The figure is the median of the ratios of neighbours.
 """
 
 import json
@@ -23,14 +24,16 @@ from bench.bodies import CHAT_PATH, chat_request, post
 from bench.cpu import Cores
 from bench.load import Answer, Clients, Wrong, clients_at, events, whole
 from bench.machine import facts
-from bench.measures import Throughput, throughput
+from bench.measures import Reading, Window
 from bench.process import run
-from bench.subjects import CARNET, Gateway, Site, gateway
+from bench.subjects import CARNET, CONNECTIONS, Gateway, Site, gateway
 
 CONSOLES: Final = 10
-ROUNDS: Final = 6  # windows of each kind
+ROUNDS: Final = 24  # windows of each kind
+WINDOWS: Final = 4  # of each kind in so long as others are measured for
 OWN_RUNS: Final = 60  # of each who sees her own alone: more than a page has
 LEAST_RATIO: Final = 0.97
+WARM_SECONDS: Final = 3.0
 FIRST_SECONDS: Final = 20.0  # until every console was shown something
 OF_ALL, OF_HER_OWN = "administrators", "people with runs of their own"
 _ROLES: Final = {OF_ALL: ("--role", "admin"), OF_HER_OWN: ("--role", "operator")}
@@ -42,15 +45,14 @@ class Watched:
     """What a call costs while nobody watches, and while ten do."""
 
     who: str
-    alone: list[Throughput]
-    watched: list[Throughput]
-    frames: int  # that the consoles were sent in the windows
+    alone: list[float]  # requests for a CPU second, of each window
+    watched: list[float]
+    frames: list[int]  # that the consoles were sent, in each window
 
     @property
     def ratios(self) -> list[float]:
         """Requests for a CPU second, against those with nobody watching, of each round."""
-        pairs = zip(self.alone, self.watched, strict=True)
-        return [second.per_cpu_second / first.per_cpu_second for first, second in pairs]
+        return [watched / alone for alone, watched in zip(self.alone, self.watched, strict=True)]
 
     @property
     def ratio(self) -> float:
@@ -86,16 +88,54 @@ async def _of(site: Site, who: str, seconds: float) -> Watched:
     with gateway(site, prepare=lambda folder: tokens.extend(_people(folder, who))) as running:
         if who == OF_HER_OWN:
             await _have_runs(running, tokens)
-        alone: list[Throughput] = []
-        watched: list[Throughput] = []
-        frames = 0
-        for number in range(ROUNDS + 1):
-            found = await _round(running, site.cores, tokens, number, who, seconds)
-            if number:  # the first is the warm-up
-                alone.append(found[0])
-                watched.append(found[1])
-                frames += found[2]
-    return Watched(who=who, alone=alone, watched=watched, frames=frames)
+        target = running.target("up")
+        async with clients_at(
+            target.port, target.requests, connections=CONNECTIONS, answer=whole(target.mark)
+        ) as load:
+            load.start()
+            await load.keep_going(WARM_SECONDS)
+            windows = Windows(running, site.cores, load, seconds / WINDOWS)
+            return await _rounds(windows, who, tokens)
+
+
+class Windows:
+    """Of one gateway, under one load."""
+
+    def __init__(self, running: Gateway, cores: Cores, load: Clients, seconds: float) -> None:
+        self.running = running
+        self._cores = cores
+        self._load = load
+        self._seconds = seconds
+
+    async def measure(self) -> float:
+        """Requests for a CPU second."""
+        first = Reading.now(self.running.pid, self._cores, self._load)
+        await self._load.keep_going(self._seconds)
+        last = Reading.now(self.running.pid, self._cores, self._load)
+        window = Window.between(first, last).large_enough()
+        return window.answered / window.cpu_seconds
+
+
+async def _rounds(windows: Windows, who: str, tokens: Sequence[str]) -> Watched:
+    """All pairs of windows; the run that goes on is another one after some of them."""
+    found = Watched(who=who, alone=[], watched=[], frames=[])
+    half = CONSOLES // 2
+    speakers = tokens[half:] if who == OF_HER_OWN else [windows.running.token]
+    for begun in range(0, ROUNDS, WINDOWS):
+        runs = [f"bench-{begun}-{each}" for each in range(len(speakers))]
+        paths = ["/console/live/runs"] * half
+        paths += [f"/console/live/runs/{runs[each % len(runs)]}" for each in range(half)]
+        async with _speaking(windows.running, speakers, runs):
+            for number in range(WINDOWS):
+                if number % 2:
+                    found.alone.append(await windows.measure())
+                async with _watching(windows.running, tokens, paths) as watchers:
+                    found.watched.append(await windows.measure())
+                    await watchers.keep_going(0)
+                    found.frames.append(sum(each.frames for each in watchers.readers))
+                if not number % 2:
+                    found.alone.append(await windows.measure())
+    return found
 
 
 def _people(folder: Path, who: str) -> Iterator[str]:
@@ -117,36 +157,6 @@ async def _have_runs(running: Gateway, tokens: Sequence[str]) -> None:
             clients.start()
             if not await clients.keep_going(FIRST_SECONDS):
                 raise Wrong(f"{clients.answered} of {OWN_RUNS} runs had ended in time")
-
-
-async def _round(
-    running: Gateway, cores: Cores, tokens: Sequence[str], number: int, who: str, seconds: float
-) -> tuple[Throughput, Throughput, int]:
-    """One window of each kind, while one run of each who watches one goes on."""
-    target = running.target("up")
-    half = CONSOLES // 2
-    speakers = tokens[half:] if who == OF_HER_OWN else [running.token]
-    runs = [f"bench-{number}-{each}" for each in range(len(speakers))]
-    async with _speaking(running, speakers, runs):
-
-        async def alone() -> Throughput:
-            return await throughput(target, seconds=seconds, cores=cores)
-
-        async def watched() -> tuple[Throughput, int]:
-            paths = [*["/console/live/runs"] * half]
-            paths += [f"/console/live/runs/{runs[each % len(runs)]}" for each in range(half)]
-            async with _watching(running, tokens, paths) as watchers:
-                found = await throughput(target, seconds=seconds, cores=cores)
-                await watchers.keep_going(0)
-                return found, sum(each.frames for each in watchers.readers)
-
-        if number % 2:
-            first = await alone()
-            second, frames = await watched()
-        else:
-            second, frames = await watched()
-            first = await alone()
-    return first, second, frames
 
 
 @asynccontextmanager
@@ -231,18 +241,15 @@ def show_consoles(found: Consoles) -> None:
         print(f"{name:<9} {fact}")
     print(
         f"{'method':<9} {CONSOLES} consoles, half at the list and half at a run that goes on;"
-        f" {ROUNDS} windows of {found.seconds:g} s with and without them, in turns\n"
+        f" {ROUNDS} windows of {found.seconds / WINDOWS:g} s with and without them, in turns\n"
     )
     print(f"{'':<30} {'alone':>9} {'watched':>9} {'ratio':>7} {'rounds':>13} {'error':>7}  frames")
     for row in found.rows:
-        alone, watched = (
-            statistics.median(each.per_cpu_second for each in kind)
-            for kind in (row.alone, row.watched)
-        )
+        alone, watched = (statistics.median(kind) for kind in (row.alone, row.watched))
         spread = f"{min(row.ratios):.3f}-{max(row.ratios):.3f}"
         print(
             f"{row.who:<30} {alone:>9,.0f} {watched:>9,.0f} {row.ratio:>7.3f} {spread:>13}"
-            f" {row.error:>7.3f} {row.frames:>7,}"
+            f" {row.error:>7.3f} {sum(row.frames):>7,}"
         )
     print("\nrequests for a CPU second of the gateway; the ratio is the median of the rounds")
     for row in found.rows:
@@ -258,8 +265,8 @@ def consoles_json(found: Consoles) -> dict[str, Any]:
             "ratios": row.ratios,
             "error": row.error,
             "frames": row.frames,
-            "alone": [each.per_cpu_second for each in row.alone],
-            "watched": [each.per_cpu_second for each in row.watched],
+            "alone": row.alone,
+            "watched": row.watched,
         }
         for row in found.rows
     ]
