@@ -7,6 +7,7 @@ Law 2. A field whose grammar leaves no room for the text is tried with what the 
 """
 
 import json
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -261,7 +262,7 @@ class Hostile:
         self.send(f"{at}/hooks/add", name="gong", agent="says")  # the event as it came
         self.send(f"{at}/hooks/gong/fire", event=json.dumps({EVIL: EVIL}))
         for path in ("/schedules/daily", "/hooks/bell", "/hooks/gong"):
-            until(lambda path=path: self._became(path))
+            until(partial(self._became, path))
         self.names |= {"kind": "hooks", "trigger": "bell"}
 
     def _became(self, path: str) -> bool:

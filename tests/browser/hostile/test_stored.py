@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from carnet.http.exchange import Row
-from carnet.wire.grammar.sse import SseReader
+from carnet.wire.grammar.sse import SseEvent, SseReader
 from tests.browser.hostile.looking import looking, paths_of
 from tests.browser.hostile.scene import EVIL, FORMULA, SHORT, WORD, Hostile
 from tests.console.pages import PAGES
@@ -66,6 +66,7 @@ def test_a_twin_is_data_and_nothing_else(chromium: Browser, hostile: Hostile, ro
             assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
             assert reply.headers["x-content-type-options"] == "nosniff"
             assert reply.headers["cache-control"] == "no-store"
+            assert reply.headers["x-frame-options"] == "DENY"
             opened.open(twin)
 
 
@@ -124,8 +125,8 @@ def test_what_is_stored_adds_no_event_to_a_stream(hostile: Hostile, row: Row) ->
     cookie = hostile.browser.cookie
     for path in paths_of(row, hostile):
         frames = stream("GET", hostile.acme.url + path, [("cookie", cookie)])
-        with closing(frames):  # type: ignore[type-var]
-            reader, events = SseReader(), []
+        reader, events = SseReader(), list[SseEvent]()
+        with closing(frames):
             while not events:
                 events = reader.feed(next(frames))
         assert {each.event for each in events} <= {"message", "changed", "end"}
