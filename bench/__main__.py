@@ -4,7 +4,7 @@
 many functions a request calls, `walk` through how many files, `held` what an open stream holds,
 `engine` what a turn of an agent loop takes beside other packages, `conversation` how many durable
 steps of conversations there are in a second, beside another, `owner` what the conversations of a
-person take to look at.
+person take to look at, `consoles` what a hop costs while ten people watch.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from bench import flat, held, tasks
 from bench.budget import budget, budget_json, show_budget
 from bench.calls import calls, calls_json, show_calls
 from bench.clients import clients
+from bench.consoles import consoles, consoles_json, show_consoles
 from bench.conversation import conversation, show_talks, talks_json
 from bench.cpu import Cores, running_on
 from bench.engine import engine, loops_json, show_loops
@@ -48,7 +49,10 @@ from bench.walk import show_walks, walks, walks_json
 
 STREAMS = "streams"  # the name of the measurements that share one more gateway
 FLAT, HELD, SIGNED, CLIENTS, BESIDE = "flat", "held", "signed", "clients", "tasks"
-WHAT = ("all", "profile", "budget", "calls", "walk", "engine", "conversation", "owner", HELD)
+WHAT = (
+    *("all", "profile", "budget", "calls", "walk", "engine", "conversation", "owner", "consoles"),
+    HELD,
+)
 BESIDE_SECONDS = 420.0  # the package slows down with every request: then it is left
 LEAST_SECONDS, MOST_SECONDS = 1.0, 20.0
 LEAST_REQUESTS = 1000  # with fewer, the clock of the CPU time is too coarse for a tenth of them
@@ -210,13 +214,22 @@ async def measured(at: Site, given: argparse.Namespace) -> tuple[dict[str, Any],
             talks = await conversation(at, seconds=given.seconds)
             show_talks(talks)
             return talks_json(talks), 0
-        case "owner":
-            looks = owner(at)
-            show_looks(looks)
-            return looks_json(looks), 1 if list(looks.failures()) else 0
+        case "owner" | "consoles":
+            return await looked_at(at, given)
     results = await measure(at, given)
     show(results)
     return to_json(results), 1 if results.failures else 0
+
+
+async def looked_at(at: Site, given: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    """What people look at: the same, of the two that must hold something."""
+    if given.what == "owner":
+        looks = owner(at)
+        show_looks(looks)
+        return looks_json(looks), 1 if list(looks.failures()) else 0
+    watched = await consoles(at, seconds=given.seconds)
+    show_consoles(watched)
+    return consoles_json(watched), 0 if all(row.has_held for row in watched.rows) else 1
 
 
 async def run(given: argparse.Namespace) -> int:

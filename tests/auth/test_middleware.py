@@ -116,7 +116,7 @@ class Asked:
     [
         [(b"authorization", b"Bearer good")],
         [(b"x-api-key", b"good")],
-        [(b"cookie", b"carnet_session=good"), (b"x-csrf-token", b"csrf 3")],
+        [(b"cookie", b"carnet_session_8701=good"), (b"x-csrf-token", b"csrf 3")],
     ],
 )
 async def test_who_is_known_comes_through_as_who_it_is(fields: list[tuple[bytes, bytes]]) -> None:
@@ -142,9 +142,9 @@ async def test_who_is_known_comes_through_as_who_it_is(fields: list[tuple[bytes,
         ((b"x-actor-id", b"root"), (b"x-actor-permissions", b'{"allow":["*"]}')),
         ((b"authorization", b"Bearer bad"),),
         ((b"authorization", b"Bearer good"), (b"x-api-key", b"good")),
-        ((b"cookie", b"carnet_session=bad"),),
-        ((b"cookie", b"carnet_session=good"), (b"authorization", b"Bearer good")),
-        ((b"cookie", b"carnet_session=good; carnet_session=good"),),
+        ((b"cookie", b"carnet_session_8701=bad"),),
+        ((b"cookie", b"carnet_session_8701=good"), (b"authorization", b"Bearer good")),
+        ((b"cookie", b"carnet_session_8701=good; carnet_session_8701=good"),),
     ],
 )
 async def test_nobody_else_does_at_any_path(
@@ -171,7 +171,7 @@ async def test_who_is_signed_in_is_nobody_for_the_page_of_another_site(
     fields: tuple[tuple[bytes, bytes], ...],
 ) -> None:
     asked = Asked()
-    await asked((b"cookie", b"carnet_session=good"), *fields)
+    await asked((b"cookie", b"carnet_session_8701=good"), *fields)
     assert asked.seen == []
     assert asked.refusal[0] == 403
     assert asked.refusal[1]["code"] == "forbidden"

@@ -4,9 +4,14 @@ import asyncio
 from collections.abc import Hashable
 from contextlib import closing, nullcontext
 
+import pytest
+
 from carnet.console.api import Api
 from carnet.console.live import (
+    BYTES_A_SECOND,
     MOST_WATCHED,
+    PAUSE_SECONDS,
+    READ_BYTES,
     REST_SECONDS,
     Change,
     Live,
@@ -14,6 +19,7 @@ from carnet.console.live import (
     Read,
     SharedView,
     Ticks,
+    parts_of,
 )
 from carnet.console.runs.pages import RunPages
 from carnet.console.shell import OwnHosts, Shell
@@ -45,19 +51,55 @@ class Reads:
         return LiveFrame(b"%d" % self.count)
 
 
+def alone(_: str) -> int:
+    """The whole of the time is one view's."""
+    return 1
+
+
 async def test_however_many_watch_it_is_read_once_for_all_of_them() -> None:
     clock, reads = FakeClock(), Reads()
-    view = SharedView(clock)
-    first = asyncio.create_task(view.read(reads))
+    view = SharedView("alice", clock)
+    first = asyncio.create_task(view.read(reads, clock.monotonic(), alone))
     await asyncio.sleep(0)
     clock.advance(0.1)  # what is asked for from here on may be newer than what is being read
-    others = [asyncio.create_task(view.read(reads)) for _ in range(20)]
+    now = clock.monotonic()
+    others = [asyncio.create_task(view.read(reads, now, alone)) for _ in range(20)]
     await asyncio.sleep(0)
     clock.advance(0.1)
     reads.go.set()
     frames = await asyncio.gather(first, *others)
     assert reads.count == 2
     assert {frame.page for frame in frames} == {b"1", b"2"}
+    assert (await view.read(reads, now, alone)).page == b"2"  # what is no older will do
+
+
+@pytest.mark.parametrize(
+    ("size", "parts", "rest"),
+    [
+        (0, 1, PAUSE_SECONDS),
+        (BYTES_A_SECOND - READ_BYTES, 1, 1.0),
+        (BYTES_A_SECOND - READ_BYTES, 4, 4.0),
+        (BYTES_A_SECOND * 100, 1, REST_SECONDS),
+    ],
+)
+async def test_the_more_there_is_to_read_the_longer_it_rests(
+    size: int, parts: int, rest: float
+) -> None:
+    clock = FakeClock()
+    view = SharedView("alice", clock)
+
+    async def read() -> LiveFrame:
+        return LiveFrame(b"x" * size)
+
+    began = clock.monotonic()
+    await view.read(read, began, lambda _: parts)
+    assert view.due == began + rest
+
+
+def test_who_has_opened_much_makes_nobody_else_wait() -> None:
+    opened = [*["mallory"] * 8, "alice"]
+    assert (parts_of(opened, "alice"), parts_of(opened, "mallory")) == (2, 16)
+    assert parts_of(["alice"], "alice") == 1
 
 
 def test_who_has_left_is_shown_nothing_more(acme: Organisation, operator: Somebody) -> None:
@@ -169,9 +211,16 @@ class Keys(Live):
         self.kept: list[Hashable] = []
 
     async def follow(
-        self, exchange: Exchange, caller: Caller, key: Hashable, change: Change, read: Read
+        self,
+        exchange: Exchange,
+        caller: Caller,
+        key: Hashable,
+        change: Change,
+        read: Read,
+        *,
+        rest: float = REST_SECONDS,
     ) -> None:
-        del exchange, caller, change, read
+        del exchange, caller, change, read, rest
         self.kept.append(key)
 
 
@@ -186,7 +235,7 @@ async def test_what_one_pays_for_is_shared_with_nobody_who_sees_all() -> None:
     for name in ("alice", "bob", "alice"):
         await pages.live_list(exchange_of("/", "payer=me"), caller_named(name))
         await pages.live_run(exchange_of("/"), caller_named(name), "conv_1")
-    assert (len(live.kept), len(set(live.kept))) == (6, 4)
+    assert (len(live.kept), len(set(live.kept))) == (6, 3)  # the run is the same to both of them
 
 
 async def test_a_long_answer_is_held_within_what_the_readers_of_its_caller_may_hold() -> None:

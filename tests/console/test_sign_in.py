@@ -72,7 +72,7 @@ def test_signing_in_gives_a_new_session_whatever_cookie_there_was(
     who.cookie = fixed
     assert who.send("GET", "/session").json["person"] == viewer.name
     invented = Browser(acme)
-    invented.cookie = "carnet_session=chosen-by-somebody"
+    invented.cookie = f"carnet_session_{acme.port}=chosen-by-somebody"
     assert enter(invented, operator.token).status == 303
     assert "chosen" not in invented.cookie
 
@@ -85,6 +85,9 @@ def test_signing_in_gives_a_new_session_whatever_cookie_there_was(
         ("//evil.example/console/", "/console/"),
         ("/console/..//evil.example", "/console/"),
         ("/console//evil.example", "/console/"),
+        ("/console/%2e%2E/session", "/console/"),
+        ("/console/runs/%2E", "/console/"),
+        ("/console/\\evil.example", "/console/"),
         ("/session", "/console/"),
         ("/console/sign-in", "/console/"),
     ],

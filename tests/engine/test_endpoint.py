@@ -215,7 +215,8 @@ def test_a_session_is_a_credential_but_not_from_the_page_of_another_site(scene: 
     for others in (own, *([*fields, header] for header in foreign)):
         reply = scene.engine.post(asking(), fields=others)
         assert (reply.status, reply.code) == (403, "forbidden")
-    for fields_of_two in ([*fields, *shown], [("cookie", f"carnet_session={token}")]):
+    wrong = ("cookie", f"carnet_session_{home.port}={token}")
+    for fields_of_two in ([*fields, *shown], [wrong]):
         reply = scene.engine.post(asking(), fields=fields_of_two)
         assert (reply.status, reply.json) == (401, UNAUTHORIZED)
     home.carnet("sessions", "end", "--person", "carol")

@@ -31,7 +31,6 @@ from carnet.wire.grammar.headers import Headers
 
 TWIN: Final = b".json"
 HTML: Final = (b"content-type", b"text/html; charset=utf-8")
-TWIN_HEADERS: Final = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 POLICY: Final = (
     b"default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self';"
     b" frame-ancestors 'none'"
@@ -47,6 +46,8 @@ GUARDED: Final[RawHeaders] = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=()"),
 ]
+# What is data is no page, no script and nobody's frame either.
+TWIN_HEADERS: Final = [(b"content-type", b"application/json"), *GUARDED]
 
 
 class MenuItem(Struct, frozen=True, kw_only=True):

@@ -76,7 +76,9 @@ def _back(headers: Headers) -> str:
     except ValueError:
         return HOME
     is_ours = _PATH.fullmatch(path) is not None and not path.startswith("/console/sign-")
-    return path if is_ours and "//" not in path and "/." not in path else HOME
+    # A browser takes an encoded dot of a path for a dot.
+    is_plain = "//" not in path and "/." not in path and "/%2e" not in path.lower()
+    return path if is_ours and is_plain else HOME
 
 
 ROUTES: Final = (

@@ -208,10 +208,17 @@ def check_json_body(headers: Headers, other: str = "application/json") -> None:
         raise MediaTypeUnsupported
 
 
+# What somebody wrote stands in it: a browser that is led there takes it for nothing but data.
+_OF_JSON: Final[RawHeaders] = [
+    (b"content-type", b"application/json"),
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+]
+
+
 async def reply_json(exchange: Exchange, page: object, status: int = 200) -> None:
     """Answer with a JSON page."""
-    headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
-    await exchange.reply(status, headers, json.write(page))
+    await exchange.reply(status, _OF_JSON, json.write(page))
 
 
 SEES_ALL = "admin:runs"

@@ -76,8 +76,9 @@ def test_who_audits_verifies_the_chain_and_others_do_not_see_it(
 
 
 def test_what_a_program_would_run_as_a_formula_is_text_in_the_table() -> None:
-    rows = list(csv.reader(io.StringIO(written([posting("1", credit="=1+1")]).decode())))
-    assert rows[1][5] == "'=1+1"
+    for text in ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1"):
+        rows = list(csv.reader(io.StringIO(written([posting("1", credit=text)]).decode())))
+        assert (len(rows), rows[1][5]) == (2, f"'{text}")
 
 
 def test_the_page_sums_what_the_ledger_has(acme: Organisation, operator: Somebody) -> None:

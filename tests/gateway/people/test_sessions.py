@@ -43,7 +43,7 @@ def test_a_token_signs_in_and_a_browser_is_given_a_cookie(
     reply = browser.by_token(alice.token)
     assert reply.status == 201
     name, _, value = browser.cookie.partition("=")
-    assert (name, value[:3]) == ("carnet_session", "cs_")
+    assert (name, value[:3]) == (f"carnet_session_{acme.port}", "cs_")
     kept = reply.headers["set-cookie"].split("; ")
     assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(kept)
     assert value not in reply.body.decode()
@@ -120,11 +120,11 @@ def test_who_is_not_signed_in_cannot_sign_out(acme: Organisation, alice: Somebod
     assert (reply.status, reply.code) == (401, "session_invalid")
 
 
-def test_who_signs_out_is_nobody_any_more(alice: Somebody) -> None:
+def test_who_signs_out_is_nobody_any_more(acme: Organisation, alice: Somebody) -> None:
     browser, other = alice.browser(), alice.browser()
     cookie = browser.cookie
     out = browser.send("DELETE", "/session")
-    assert (out.status, browser.cookie) == (200, "carnet_session=")
+    assert (out.status, browser.cookie) == (200, f"carnet_session_{acme.port}=")
     browser.cookie = cookie  # as one would who has kept it
     for reply in (browser.send("GET", "/runs"), browser.send("DELETE", "/session")):
         assert (reply.status, reply.code) == (401, "session_invalid")
@@ -188,7 +188,7 @@ def test_everybody_sees_and_ends_her_own_sessions(acme: Organisation) -> None:
     assert first.send("GET", "/session").json["session"]["id"] == mine
     unused = carol.code()
     assert first.send("DELETE", "/sessions").json == {"ended": [mine]}
-    assert first.cookie == "carnet_session="
+    assert first.cookie == f"carnet_session_{acme.port}="
     assert Browser(acme).by_code(unused).code == "sign_in_code_invalid"
     assert his.send("GET", "/runs").status == 200
 

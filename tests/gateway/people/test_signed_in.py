@@ -87,11 +87,8 @@ def test_a_cookie_that_is_no_good_matters_only_where_somebody_has_to_be_known(
     acme: Organisation, alice: Somebody
 ) -> None:
     browser = Browser(acme)
-    for cookie in (
-        "carnet_session=x",
-        "carnet_session=a; carnet_session=b",
-        f"carnet_session={alice.token}",
-    ):
+    name = f"carnet_session_{acme.port}"
+    for cookie in (f"{name}=x", f"{name}=a; {name}=b", f"{name}={alice.token}"):
         browser.cookie = cookie
         assert browser.send("GET", "/runs").code == "session_invalid"
         assert browser.send("GET", "/healthz").status == 200
@@ -103,7 +100,7 @@ def test_what_a_program_shows_goes_before_a_cookie(acme: Organisation, alice: So
     other = Somebody(acme)
     fields = [("authorization", f"Bearer {other.token}")]
     assert browser.send("GET", "/session", fields=fields).json["person"] == other.name
-    browser.cookie = "carnet_session=stale"  # which a page cannot take away
+    browser.cookie = f"carnet_session_{acme.port}=stale"  # which a page cannot take away
     assert browser.by_token(other.token).status == 201
 
 

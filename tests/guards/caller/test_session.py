@@ -12,7 +12,7 @@ from carnet.wire.grammar.headers import Headers
 LOCAL = session_cookie("http://127.0.0.1:8700")
 HERS = PersonSession(n=3, person=1, token=2, created=1, begun=1, used=1, until=2**60, last=2**60)
 OWN = (b"host", b"127.0.0.1:8700")
-COOKIE = (b"cookie", b"theme=dark; carnet_session=cs_1")
+COOKIE = (b"cookie", b"theme=dark; carnet_session_8700=cs_1")
 CSRF = (b"x-csrf-token", b"csrf 3")
 
 Field = tuple[bytes, bytes]
@@ -59,6 +59,27 @@ def test_over_tls_the_name_of_the_cookie_is_this_hosts_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("http://127.0.0.1:8700", "carnet_session_8700"),
+        ("http://127.0.0.1:8701", "carnet_session_8701"),
+        ("http://[::1]:8700", "carnet_session_8700"),
+        ("http://localhost", "carnet_session"),
+        ("http://localhost:80", "carnet_session"),
+        ("http://localhost:443", "carnet_session_443"),
+        ("https://gw.acme.example", "__Host-carnet_session"),
+        ("https://gw.acme.example:443/", "__Host-carnet_session"),
+        ("https://gw.acme.example:8443", "__Host-carnet_session_8443"),
+    ],
+)
+def test_its_name_has_the_port_which_a_browser_does_not_tell_apart(url: str, name: str) -> None:
+    cookie = session_cookie(url)
+    assert cookie.write(Secret("cs_1"))[1].startswith(f"{name}=cs_1; ".encode())
+    mine = Headers([(b"cookie", f"{name}_x=no; {name}=cs_1; carnet_session_1=other".encode())])
+    assert cookie.read(mine) == Secret("cs_1")
+
+
+@pytest.mark.parametrize(
     ("url", "is_secure"),
     [
         ("http://127.0.0.1:8700", False),
@@ -79,7 +100,12 @@ def test_only_on_loopback_does_it_go_without_tls(url: str, is_secure: bool) -> N
 
 
 async def test_a_request_without_a_session_shows_none() -> None:
-    for cookie in (b"theme=dark", b"Carnet_Session=cs_1", b"xcarnet_session=cs_1", b";;="):
+    for cookie in (
+        b"theme=dark",
+        b"Carnet_Session_8700=cs_1",
+        b"xcarnet_session_8700=cs_1",
+        b";;=",
+    ):
         assert await found("GET", OWN, (b"cookie", cookie)) is None
     assert await found("GET", OWN) is None
 
@@ -87,11 +113,11 @@ async def test_a_request_without_a_session_shows_none() -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        [(b"cookie", b"carnet_session=cs_2")],
-        [(b"cookie", b"carnet_session=")],
-        [(b"cookie", b"carnet_session=a b")],
-        [(b"cookie", b"carnet_session=" + b"x" * 201)],
-        [(b"cookie", b"carnet_session=cs_1; carnet_session=cs_1")],
+        [(b"cookie", b"carnet_session_8700=cs_2")],
+        [(b"cookie", b"carnet_session_8700=")],
+        [(b"cookie", b"carnet_session_8700=a b")],
+        [(b"cookie", b"carnet_session_8700=" + b"x" * 201)],
+        [(b"cookie", b"carnet_session_8700=cs_1; carnet_session_8700=cs_1")],
         [COOKIE, (b"cookie", b"x=y")],
     ],
 )

@@ -35,7 +35,8 @@ WIDTH: Final = 40  # of a bar, and of the room between two
 HEIGHT: Final = 120
 COLUMNS: Final = ("n", "at", "run", "turn", "debit", "credit", "amount", "currency")
 _SECOND: Final = 1_000_000
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")  # what a table of numbers takes for one
+# What a table of numbers takes for a formula; some also as wide signs.
+_FORMULA: Final = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
 
 class LedgerPage:

@@ -5,12 +5,12 @@ Law 1. The list and the pictures of a run grow while they are looked at; what wa
 Law 2. Why a turn was admitted is shown to whoever may ask the API for it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from carnet.console.api import PageAsker, segment
-from carnet.console.live import Change, Live, LiveFrame, Ticks
+from carnet.console.live import LOOK_SECONDS, Change, Live, LiveFrame, Ticks
 from carnet.console.runs.graph import chain_graph
 from carnet.console.runs.hops import hops_of, organisations
 from carnet.console.runs.transcript import transcript
@@ -87,8 +87,8 @@ class RunPages:
             page = await self._listed(api, asked)
             return LiveFrame(one_line(self._shell.templates.write("runs_rows.html", page)))
 
-        key = ("runs", reader_of(caller), caller.owner, tuple(asked.items()))
-        await self._live.follow(exchange, caller, key, Ticks(), read)
+        key = ("runs", *_whose(caller, asked), tuple(asked.items()))
+        await self._live.follow(exchange, caller, key, Ticks(), read, rest=LOOK_SECONDS)
 
     # ------------------------------------------------------------------ one run
 
@@ -137,7 +137,7 @@ class RunPages:
             return LiveFrame(one_line(shown), page["is_over"], f"{ended}/{page['run']['state']}")
 
         with self._watch(run) as watching:
-            key = ("run", reader_of(caller), caller.owner, run)
+            key = ("run", *_whose(caller), run)
             await self._live.follow(exchange, caller, key, watching, read)
 
     async def transcript_part(self, exchange: Exchange, caller: Caller, run: str) -> None:
@@ -209,6 +209,13 @@ async def _is_as_before(api: PageAsker, run: str, before: Page) -> bool:
 
 def _begun(found: Page) -> list[tuple[str, int]]:
     return [(each["turn"], each["attempt"]) for each in _all(found["turns"])]
+
+
+def _whose(caller: Caller, asked: Mapping[str, str] | None = None) -> tuple[str | None, ...]:
+    """Whose view it is: all who see everything see the same, but for what each of them pays."""
+    reader = reader_of(caller)
+    is_same = reader is None and "payer" not in (asked or {})
+    return (None,) if is_same else (reader, caller.owner)
 
 
 def one_line(page: bytes) -> bytes:

@@ -138,6 +138,7 @@ class ConversationPages:
             (b"content-type", media),
             (b"cache-control", b"no-store"),
             (b"content-disposition", file),
+            (b"x-content-type-options", b"nosniff"),
         ]
         async with self._readers.room(caller.actor.name, PAGE_BYTES):
             await exchange.start(200, fields)

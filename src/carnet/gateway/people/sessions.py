@@ -63,6 +63,7 @@ _OF_PAGE: Final = (
     (b"cache-control", b"no-store"),
     (b"referrer-policy", b"same-origin"),
     (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
     (
         b"content-security-policy",
         b"default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",

@@ -7,6 +7,8 @@ Law 2. A session is looked at where nothing else says who asks: what a program s
        before what a browser adds.
 Law 3. The cookie is kept from scripts and from other sites, and sent over TLS alone, under a name
        that no other host can set; on loopback, where there is none, without those two.
+Law 4. Cookies know hosts and no ports: the name has the port of `public_url`, so that gateways on
+       one host sign nobody out of one another. Those behind one `public_url` have one name.
 """
 
 import hmac
@@ -29,6 +31,7 @@ HOST_PREFIX: Final = "__Host-"
 CSRF: Final = "x-csrf-token"
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
+_PORTS: Final = {"http": 80, "https": 443}  # that a URL need not name
 _VALUE: Final = re.compile(r"[A-Za-z0-9_.=-]{1,200}", re.ASCII)
 
 
@@ -37,11 +40,7 @@ class SessionCookie(Struct, frozen=True, kw_only=True):
 
     is_secure: bool
     origin: str  # of our own pages
-
-    @property
-    def name(self) -> str:
-        """How it is called; with the prefix a browser takes it from this host alone, over TLS."""
-        return HOST_PREFIX + NAME if self.is_secure else NAME
+    name: str  # with the prefix a browser takes it from this host alone, over TLS
 
     def read(self, headers: Headers) -> Secret | None:
         """The session that a request shows; None where it shows none."""
@@ -74,8 +73,12 @@ class SessionCookie(Struct, frozen=True, kw_only=True):
 def session_cookie(public_url: str) -> SessionCookie:
     """The cookie of a gateway that is reached there."""
     at = urlsplit(public_url)
+    is_secure = not _is_loopback(at.hostname or "")
+    is_usual = at.port in {None, _PORTS.get(at.scheme)}
     return SessionCookie(
-        is_secure=not _is_loopback(at.hostname or ""), origin=f"{at.scheme}://{at.netloc}"
+        is_secure=is_secure,
+        origin=f"{at.scheme}://{at.netloc}",
+        name=f"{HOST_PREFIX if is_secure else ''}{NAME}{'' if is_usual else f'_{at.port}'}",
     )
 
 
