@@ -69,14 +69,16 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     collector = Collector()
     with pytest.MonkeyPatch.context() as patch, Demo(tmp_path_factory.mktemp("d") / "d") as demo:
         patch.setitem(sys.modules, "xllamacpp", None)  # what a model says is not looked at
-        asyncio.run(demo.write())
+        asyncio.run(demo.launch())
+        demo.wait()
         for house in demo.houses:
+            house.stop()
             (house.folder / "var" / "collector.key").write_text(SECRET)
             config = house.folder / "carnet.toml"
             section = f'\n[telemetry]\notlp = "{collector.url}"\n'
             section += 'authorization = {file = "var/collector.key"}\n'
             config.write_text(config.read_text() + section)
-        demo.start()
+            house.start()
         acme, globex, initech = demo.houses
         yield Scene(acme, globex, initech, collector)
     collector.close()
