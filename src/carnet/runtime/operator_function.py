@@ -3,8 +3,10 @@
 Law 1. It cannot hold up the event loop: plain functions run in threads, coroutines in a loop of
        their own, whose thread is theirs alone.
 Law 2. Who asks much waits for its own turns: one actor has `MOST_OF_ACTOR` of the places at once.
-       A thread that nobody waits for any more, since it was late, keeps its place until it ends.
 Law 3. What it has not answered in its time it has not answered.
+Law 4. What hangs is at the cost of whom it was asked for, until it ends: the actor's place is kept,
+       and nobody else's. At most `MOST_LEFT` hang at once.
+Law 5. A coroutine that holds its loop up is left behind with it: others go on in a new one.
 """
 
 import asyncio
@@ -16,8 +18,21 @@ from typing import Any, Final
 
 from carnet.runtime.threads import Threads
 
-MOST_AT_ONCE: Final = 16
+MOST_AT_ONCE: Final = 16  # that somebody waits for
 MOST_OF_ACTOR: Final = 4
+MOST_LEFT: Final = 256  # threads, with those that nobody waits for any more
+MOST_LOOPS: Final = 16  # that were left behind
+END_SECONDS: Final = 1.0  # for coroutines that are cancelled
+
+
+class _Actor:
+    """The places of one actor, and how many use them or wait for one."""
+
+    __slots__ = ("count", "room")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.room = asyncio.Semaphore(MOST_OF_ACTOR)
 
 
 class OperatorFunction:
@@ -27,93 +42,63 @@ class OperatorFunction:
         """After `seconds` nobody waits for it any more."""
         self._function = function
         self._seconds = seconds
-        self._threads = Threads(most=2 * MOST_AT_ONCE)  # the places bound them: nobody waits here
+        self._threads = Threads(most=MOST_LEFT)
         self._loop = _Loop()
         self._is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
             getattr(function, "__call__", None)  # noqa: B004  an object that is called
         )
         self._places = asyncio.Semaphore(MOST_AT_ONCE)
-        self._of_actor: dict[str, tuple[asyncio.Semaphore, int]] = {}
+        self._of_actor: dict[str, _Actor] = {}
 
     async def ask(self, actor: str, /, *given: object) -> object:
         """What it answers for a caller; TimeoutError, or whatever it raises."""
-        async with asyncio.timeout(self._seconds):
-            place = await self._enter(actor)
-            try:
-                if self._is_async:
-                    return await self._loop.run(self._function, *given)
-                answer = await self._in_thread(place, *given)
-                if inspect.isawaitable(answer):
-                    return await self._loop.run(_awaiting, answer)
-                return answer
-            finally:
-                place.leave()
-
-    async def _in_thread(self, place: "_Place", *given: object) -> object:
-        loop, place.is_running = asyncio.get_running_loop(), True
-
-        def work() -> object:
-            try:
-                return self._function(*given)
-            finally:
-                with suppress(RuntimeError):  # the loop has closed: the process is ending
-                    loop.call_soon_threadsafe(place.end)
-
+        until = asyncio.get_running_loop().time() + self._seconds
+        own = self._of_actor.setdefault(actor, _Actor())
+        own.count += 1
         try:
-            return await self._threads.run(work)
-        except Exception:  # it has ended, or has never begun
-            place.is_running = False
-            raise
-
-    async def _enter(self, actor: str) -> "_Place":
-        """A place among those that are asked for at once, of which one actor has a few."""
-        own, count = self._of_actor.get(actor) or (asyncio.Semaphore(MOST_OF_ACTOR), 0)
-        self._of_actor[actor] = (own, count + 1)
-        held: list[asyncio.Semaphore] = []
-
-        def give_back() -> None:
-            for each in held:
-                each.release()
-            own, count = self._of_actor[actor]
-            if count > 1:
-                self._of_actor[actor] = (own, count - 1)
-            else:
-                del self._of_actor[actor]
-
-        try:
-            for each in (own, self._places):
-                await each.acquire()
-                held.append(each)
+            async with asyncio.timeout_at(until):
+                await own.room.acquire()
         except BaseException:
-            give_back()
+            self._leave(actor, own)
             raise
-        return _Place(give_back)
+        working: asyncio.Future[object] | None = None
+        try:
+            async with asyncio.timeout_at(until), self._places:
+                working = asyncio.ensure_future(self._work(given))
+                return await asyncio.shield(working)
+        finally:
+            if working is None or working.done():
+                self._end(actor, own, working)
+            else:
+                working.add_done_callback(lambda done: self._end(actor, own, done))
+                self._loop.give_up(working)
+
+    async def _work(self, given: tuple[object, ...]) -> object:
+        """Have it answer; ends when it has, however long that takes."""
+        if self._is_async:
+            return await self._loop.run(self._function, *given)
+        try:
+            answer = await self._threads.run(self._function, *given)
+        except SystemExit:  # of its thread, and not of the gateway
+            raise RuntimeError("the function raised SystemExit") from None
+        if inspect.isawaitable(answer):
+            return await self._loop.run(_awaiting, answer)
+        return answer
+
+    def _end(self, actor: str, own: _Actor, working: asyncio.Future[object] | None) -> None:
+        own.room.release()
+        self._leave(actor, own)
+        if working is not None and not working.cancelled():
+            working.exception()  # nobody may have waited for it
+
+    def _leave(self, actor: str, own: _Actor) -> None:
+        own.count -= 1
+        if not own.count:
+            self._of_actor.pop(actor, None)
 
     def close(self) -> None:
         """Let its loop go."""
         self._loop.close()
-
-
-class _Place:
-    """One of those that are asked for at once: held until whoever asks and the thread have left."""
-
-    def __init__(self, give_back: Callable[[], None]) -> None:
-        self._give_back = give_back
-        self._is_left = False
-        self.is_running = False  # a thread, which cannot be stopped
-
-    def leave(self) -> None:
-        """Nobody waits for it any more."""
-        self._is_left = True
-        if not self.is_running:
-            self._give_back()
-
-    def end(self) -> None:
-        """The thread has ended."""
-        if self.is_running:
-            self.is_running = False
-            if self._is_left:
-                self._give_back()
 
 
 async def _awaiting(awaitable: Awaitable[object]) -> object:
@@ -121,10 +106,37 @@ async def _awaiting(awaitable: Awaitable[object]) -> object:
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    try:
-        loop.run_forever()
-    finally:
-        loop.close()
+    """Run a loop until it is let go, and then what it has begun as far as it ends."""
+    loop.run_forever()
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        loop.run_until_complete(asyncio.wait(tasks, timeout=END_SECONDS))
+    loop.close()
+
+
+class _Job:
+    """One call in the other loop, as this one sees it."""
+
+    __slots__ = ("begun", "ended", "loop", "task")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.begun = False
+        self.task: asyncio.Task[Any] | None = None
+        self.ended: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+
+    def end(self, value: object, error: BaseException | None) -> None:
+        """Tell what came of it, if anybody is told."""
+        if self.ended.done():
+            return
+        if error is None:
+            self.ended.set_result(value)
+        elif isinstance(error, StopIteration | SystemExit | asyncio.CancelledError):  # a future cannot carry it
+            self.ended.set_exception(RuntimeError(f"the function raised {type(error).__name__}"))
+        else:
+            self.ended.set_exception(error)
 
 
 class _Loop:
@@ -132,6 +144,8 @@ class _Loop:
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._left = 0  # loops that are held up
+        self._jobs: dict[asyncio.Future[object], _Job] = {}
 
     async def run(self, function: Callable[..., Any], /, *args: object) -> object:
         """Call a coroutine function there, and wait for what it gives."""
@@ -140,13 +154,44 @@ class _Loop:
             threading.Thread(
                 target=_serve, args=(self._loop,), name="carnet-operator", daemon=True
             ).start()
+        job, here = _Job(self._loop), asyncio.get_running_loop()
 
-        async def call() -> object:
-            return await function(*args)
+        async def call() -> None:
+            value, error = None, None
+            job.begun, job.task = True, asyncio.current_task()
+            try:
+                value = await function(*args)
+            except BaseException as raised:  # noqa: BLE001  told to whoever waits
+                error = raised
+            with suppress(RuntimeError):  # whoever waited is gone with its loop
+                here.call_soon_threadsafe(job.end, value, error)
 
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call(), self._loop))
+        asyncio.run_coroutine_threadsafe(call(), job.loop)
+        task = asyncio.current_task()
+        if task is not None:
+            self._jobs[task] = job
+        try:
+            return await job.ended
+        finally:
+            if task is not None:
+                self._jobs.pop(task, None)
+
+    def give_up(self, working: asyncio.Future[object]) -> None:
+        """Nobody waits for a call any more: it is cancelled, and ends when it lets itself be."""
+        job = self._jobs.get(working)
+        if job is None:
+            return
+        if job.task is not None:
+            job.loop.call_soon_threadsafe(job.task.cancel)
+        if job.begun:
+            return
+        job.end(None, TimeoutError())  # it never will: something holds its loop up
+        if self._loop is job.loop and self._left < MOST_LOOPS:
+            self._left += 1
+            self.close()
 
     def close(self) -> None:
+        """Let it end, as soon as nothing holds it up."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._loop = None

@@ -3,17 +3,28 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from carnet.core.messages.interrupt import BudgetRaise
 from carnet.core.people.proof import Spending
 from carnet.ports.money.budgets import Amounts, BudgetShort, BudgetTake, Opening
-from carnet.stores.ledger.budget_rows import BudgetRow, names_in, read_budget, write_budget
+from carnet.stores.ledger.budget_rows import (
+    BudgetRow,
+    names_in,
+    read_budget,
+    read_holding,
+    write_budget,
+)
 from carnet.stores.turn.budgets import BudgetBook
 
 ROOT = "call:root"
+TOKEN = "token:a"  # that pays for all of it
 LIMITS = [20, 12, 30]
+MOST_OF_TOKEN = 60
 
 
 def book() -> BudgetBook:
-    return BudgetBook([BudgetRow(name=ROOT, limits=[*LIMITS], currency="credits", run="run")])
+    root = BudgetRow(name=ROOT, limits=[*LIMITS], currency="credits", run="run", asks=True)
+    token = BudgetRow(name=TOKEN, limits=[MOST_OF_TOKEN, None, None], currency="credits")
+    return BudgetBook([root, token])
 
 
 def asked(money: int, share: int | None = None, *, above: str = ROOT, key: int = 0) -> BudgetTake:
@@ -23,9 +34,9 @@ def asked(money: int, share: int | None = None, *, above: str = ROOT, key: int =
     if share is not None:
         name = f"call:{key}"
         limits = Spending(money=share, currency="credits", calls=max(1, share // 2))
-        opens = Opening(name=name, limits=limits, parent=above)
+        opens = Opening(name=name, limits=limits, parent=above, asks=share % 2 == 0)
     need = Amounts(money, 1, 0)
-    return BudgetTake(names=(name,), take=need, least=need, run="run", opens=opens)
+    return BudgetTake(names=(name, TOKEN), take=need, least=need, run="run", opens=opens)
 
 
 def check(held: BudgetBook) -> None:
@@ -49,7 +60,9 @@ def check(held: BudgetBook) -> None:
 Step = tuple[str, int, int, int]
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["call", "share", "below", "done", "lose", "again", "wait"]),
+        st.sampled_from(
+            ["call", "share", "below", "done", "lose", "again", "wait", "give", "agree", "refuse"]
+        ),
         st.integers(0, 6),
         st.integers(0, 8),
         st.integers(0, 6),
@@ -68,12 +81,15 @@ class Story:
         self.book = book()
         self.running: dict[int, Held] = {}
         self.lost: dict[int, Held] = {}
+        self.failed: dict[int, str] = {}
 
     def go(self, key: int, what: str, money: int, share: int, place: int) -> None:
         if what in {"call", "share", "below"}:
             self.begin(key, what, money, share, place)
         elif what == "again":
             self.run_again(place)
+        elif what == "give":
+            self.give(money, place)
         elif self.running:
             chosen = [*self.running][place % len(self.running)]
             getattr(self, what)(chosen, money)
@@ -86,9 +102,39 @@ class Story:
         if not isinstance(taken, BudgetShort):
             self.running[key] = (taken[1], claim)
 
+    def give(self, more: int, place: int) -> None:
+        """Have who pays give one of them more, where it asks."""
+        name = [*self.book.rows][place % len(self.book.rows)]
+        part = ("money", "calls")[more % 2]
+        before = {row.name: [*row.limits] for row in self.book.rows.values()}
+        asked = BudgetRaise(budget=name, part=part, more=more, observed=0, limit=0)
+        short = self.book.raise_limit(asked, more, run="run", now=0, waited=0)
+        raised = [row for row in self.book.rows.values() if before[row.name] != row.limits]
+        assert all(row.asks for row in raised)
+        assert bool(raised) == (short is None)
+
+    def agree(self, key: int, money: int) -> None:
+        """Agree to a payment that a call asks for: it is held of the token's budget, or refused."""
+        text, claim = self.running[key]
+        more = self.book.hold_more(text, money, 0)
+        if isinstance(more, str):
+            self.running[key] = (more, claim)
+        else:
+            assert more.name == TOKEN
+
+    def refuse(self, key: int, money: int) -> None:
+        """Have a callee refuse that has used something, and may go on from there."""
+        text, _ = self.running.pop(key)
+        used = Amounts(min(money, read_holding(text).held[0]), 1, 0)
+        kept = self.book.end(text, "failed", used, may_go_on=True)
+        assert kept is not None
+        self.failed[key] = kept
+        self.book.forget(kept, "failed")
+        self.book.restore(kept, "failed")
+
     def done(self, key: int, money: int) -> None:
-        text, claim = self.running.pop(key)
-        used = Amounts(min(money, claim.take.money), 1, money)
+        text, _ = self.running.pop(key)
+        used = Amounts(min(money, read_holding(text).held[0]), 1, money)
         assert self.book.end(text, "done", used) is None
 
     def lose(self, key: int, _: int) -> None:
@@ -98,7 +144,7 @@ class Story:
 
     def wait(self, key: int, money: int) -> None:
         text, claim = self.running[key]
-        used = Amounts(min(money, claim.take.money) // 2, 1, 0)
+        used = Amounts(min(money, read_holding(text).held[0]) // 2, 1, 0)
         waiting = self.book.end(text, "waiting", used)
         assert waiting is not None
         self.running[key] = (waiting, claim)
@@ -147,7 +193,7 @@ def test_a_refusal_leaves_no_trace() -> None:
     assert isinstance(refused, BudgetShort)
     assert (refused.part, refused.limit) == ("money", 0)
     assert write_budget(held.rows[ROOT]) == before
-    assert [*held.rows] == [ROOT]
+    assert [*held.rows] == [ROOT, TOKEN]
 
 
 def test_a_share_that_is_closed_gives_back_what_is_released_later() -> None:
@@ -187,5 +233,5 @@ def test_a_row_comes_back_as_it_was() -> None:
     assert isinstance(taken, tuple)
     for row in held.rows.values():
         assert read_budget(write_budget(row)) == row
-    assert names_in(taken[1]) == ["call:7", "call:7"]
+    assert names_in(taken[1]) == ["call:7", TOKEN, "call:7"]
     assert names_in(None) == []

@@ -177,11 +177,6 @@ def left_for(allowance: Allowance, target: Target, aside: Aside) -> Spending:
     return allowance.left(aside) if target.is_remote else allowance.left()
 
 
-def left_onward(allowance: Allowance, aside: Aside) -> Spending:
-    """The budget of a call that is passed on: the one that came here was the first of its calls."""
-    return allowance.left(replace(aside, calls=max(aside.calls - 1, 1)))
-
-
 def least_of(allowance: Allowance, most: int) -> Spending:
     """The budget of a call that is made again when nothing is left here: what is kept of it counts.
 

@@ -32,7 +32,6 @@ from carnet.errors import (
 )
 from carnet.guards.admission.budgets import (
     after_taking,
-    left_onward,
     set_aside,
     with_taken,
 )
@@ -305,9 +304,10 @@ def allow(
         most = quote(target, ask, len(candidate.claim.request))
     if onward is None:
         return *set_aside(allowance, target, ask, most, currency), None
-    # To an agent elsewhere: nothing else is called for it, so all that are left go with it.
+    # To an agent elsewhere: nothing else is called for it, so all that are left go with it. What
+    # came here and what goes on are one call.
     aside, ask = set_aside(allowance, target, ask, most, currency, calls=None)
-    return aside, ask, replace(onward, budget=left_onward(allowance, aside))
+    return aside, ask, replace(onward, budget=allowance.left(aside))
 
 
 def deadline_of(deadline: float | None, target: Target, clock: Clock) -> float | None:

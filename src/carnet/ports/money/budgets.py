@@ -60,6 +60,7 @@ class BudgetTake(Struct, frozen=True, kw_only=True):
     run: str = ""
     above: Opening | None = None  # that of the call which makes this one, if it is not there yet
     opens: Opening | None = None  # a share, which ends with this call
+    agreed: int = 0  # payments that somebody has accepted: of those that were set, beside it
 
 
 class BudgetShort(Struct, frozen=True, kw_only=True):

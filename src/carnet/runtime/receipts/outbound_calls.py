@@ -193,8 +193,8 @@ def used_of(call: Call, outbound: Sequence[OutboundCall], tokens: int) -> tuple[
     """The calls and the tokens that a call has used of budgets.
 
     A callee that was told how many it may use says how many it has; one that may have run and says
-    nothing has used them all, if it is known to take a budget. A call that was passed on is itself
-    one, beside those of the callee.
+    nothing has used them all, if it is known to take a budget. A call that was passed on is one
+    with that of the callee.
     """
     most_calls, most_tokens = call.granted
     takes, is_passed_on = call.target.takes_budget, call.onward is not None
@@ -207,7 +207,7 @@ def used_of(call: Call, outbound: Sequence[OutboundCall], tokens: int) -> tuple[
         return (most_calls, max(tokens, most_tokens)) if takes else (1, tokens)
     receipt = travel.read_receipt(last.receipt)  # it was verified before it was noted
     used = tokens if receipt.tokens is None else max(tokens, receipt.tokens)
-    return max(1, min(receipt.calls + is_passed_on, most_calls)), used
+    return max(1, min(receipt.calls, most_calls)), used
 
 
 def _sent(call: Call) -> int:

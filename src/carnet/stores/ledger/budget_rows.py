@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from carnet.core.people.proof import Spending
 from carnet.ports.calls.turns import TurnClaim, TurnFinish
-from carnet.ports.money.budgets import Amounts, BudgetRecord, BudgetTake
+from carnet.ports.money.budgets import CALL, Amounts, BudgetRecord, BudgetTake
 from carnet.stores.database import Row
 from carnet.stores.turn.interrupts import RAISES, UnansweredFinish, raise_of
 from carnet.stores.turn.row import place
@@ -103,6 +103,11 @@ class Holding(Struct, frozen=True, array_like=True):
     held: tuple[int, int, int]
     opened: str | None = None
     days: dict[str, int] = {}  # of those that a day renews: since when, where it was spent
+    agreed: int = 0  # of those that were set, beside that: payments that somebody has accepted
+
+    def money(self, name: str) -> int:
+        """What is held of one; the bound of a call moves with what its payer agrees to."""
+        return self.held[0] if name.startswith(CALL) else self.held[0] + self.agreed
 
 
 read_holding: Final = msgspec.json.Decoder(Holding).decode

@@ -92,11 +92,7 @@ class SpendingRules:
         asked = claim.budget
         if asked is None or not agreed:
             return claim
-        take, least = (
-            Amounts(each.money + agreed, each.calls, each.tokens)
-            for each in (asked.take, asked.least)
-        )
-        return replace(claim, budget=replace(asked, take=take, least=least))
+        return replace(claim, budget=replace(asked, agreed=agreed))
 
     def _with_held(self, claim: TurnClaim) -> tuple[TurnClaim, Taken | None]:
         """A claim with what it holds of budgets, and what it was given."""

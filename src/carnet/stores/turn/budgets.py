@@ -22,6 +22,7 @@ from carnet.core.chain.turn import TurnState
 from carnet.core.messages.interrupt import BudgetRaise
 from carnet.core.people.proof import SECOND_US, Spending
 from carnet.ports.money.budgets import (
+    CALL,
     PARTS,
     Amounts,
     BudgetShort,
@@ -67,11 +68,11 @@ class BudgetBook:
             if opened is not None:
                 self._undo(opened, was)
             return self._refused(given, above if is_new else None)
+        names = tuple([row.name for row in found])
+        held = Holding(names, given, None if opened is None else opened.name, {}, asked.agreed)
         for row in found:
             for part in _THREE:
-                self._move(row, part, 0, given[part])
-        names = tuple([row.name for row in found])
-        held = Holding(names, given, None if opened is None else opened.name)
+                self._move(row, part, 0, given[part] if part else held.money(row.name))
         money, calls, tokens = given
         taken = Taken(amounts=Amounts(money, calls, tokens), left=self._left_of(found))
         return taken, write_holding(held)
@@ -95,15 +96,19 @@ class BudgetBook:
         for row in found:
             for part in _THREE:
                 self._move(row, part, spent[part], rest[part] - held[part])
+            more = kept.money(row.name) - held[0]  # what was agreed to, beside
+            if more and state != "waiting":
+                self._move(row, 0, more if used is None else 0, -more)
         if state == "waiting":
-            return write_holding(Holding(names, rest, opened))
+            return write_holding(Holding(names, rest, opened, {}, kept.agreed))
         if opened is not None and opened in self.rows:
             self._close(self.rows[opened])
         if used is not None and not may_go_on:
             return None
+        agreed = kept.agreed if used is None else 0
         held = held if used is None else (0, used.calls, used.tokens)
         days = {row.name: row.since for row in found if row.period}
-        return write_holding(Holding(names, held, opened, days))
+        return write_holding(Holding(names, held, opened, days, agreed))
 
     def lapse(self, holding: str) -> None:
         """Release what a turn held that waited in vain: it has made its calls, and no more."""
@@ -112,25 +117,24 @@ class BudgetBook:
     def hold_more(self, holding: str, money: int, now: int) -> str | BudgetShort:
         """Hold what was agreed to be paid beside what a turn holds; that, or what is short."""
         kept = read_holding(holding)
-        found = [self.rows[name] for name in kept.names if name in self.rows]
+        found = [self.rows[n] for n in kept.names if n in self.rows and not n.startswith(CALL)]
         for row in found:
             self._begin_period(row, now)
-            bound = self._bounding(row, 0)
-            limit = 0 if bound is None else bound.limits[0] or 0
-            if bound is not None and limit - bound.total(0) < money:
-                observed = bound.total(0) + money
-                return BudgetShort(name=bound.name, part="money", observed=observed, limit=limit)
+            limit, total = row.limits[0], row.total(0)
+            if limit is not None and limit - total < money:
+                observed = total + money
+                return BudgetShort(name=row.name, part="money", observed=observed, limit=limit)
         for row in found:
             self._move(row, 0, 0, money)
-        held = (kept.held[0] + money, *kept.held[1:])
-        return write_holding(Holding(kept.names, held, kept.opened))
+        agreed = kept.agreed + money
+        return write_holding(Holding(kept.names, kept.held, kept.opened, {}, agreed))
 
     def give_back(self, holding: str, before: str) -> None:
         """Hold as much as before, and no more."""
-        money = read_holding(before).held[0] - read_holding(holding).held[0]
-        for name in read_holding(holding).names:
+        kept, was = read_holding(holding), read_holding(before)
+        for name in kept.names:
             if name in self.rows:
-                self._move(self.rows[name], 0, 0, money)
+                self._move(self.rows[name], 0, 0, was.money(name) - kept.money(name))
 
     def raise_limit(
         self, asked: BudgetRaise, more: int, *, run: str, now: int, waited: int
@@ -199,7 +203,7 @@ class BudgetBook:
         """What more than it holds a turn may cost now (R57); None where no money is bounded."""
         kept = read_holding(holding)
         left = self._left_of([self.rows[name] for name in kept.names if name in self.rows]).money
-        return None if left is None else left + kept.held[0]
+        return None if left is None else left + kept.held[0] + kept.agreed
 
     def _shift(self, holding: str, state: TurnState, sign: int) -> None:
         kept = read_holding(holding)
@@ -211,7 +215,7 @@ class BudgetBook:
             if is_spent and kept.days.get(name, since) != since:
                 continue  # it was spent on a day that is over
             for part in _THREE:
-                more = sign * kept.held[part]
+                more = sign * (kept.held[part] if part else kept.money(name))
                 self._move(self.rows[name], part, *((more, 0) if is_spent else (0, more)))
 
     def _fit(
@@ -232,6 +236,8 @@ class BudgetBook:
                 limit = bound.limits[part] or 0
                 left = max(0, limit - bound.total(part))
                 needs = max(least[part], 1) if part == _TOKENS else least[part]
+                agreed = 0 if part or row.name.startswith(CALL) else asked.agreed
+                needs += agreed
                 if left < needs:  # of tokens the last one is enough, and none is not
                     return BudgetShort(
                         name=bound.name,
@@ -239,7 +245,7 @@ class BudgetBook:
                         observed=bound.total(part) + needs,
                         limit=limit,
                     )
-                given[part] = min(given[part], left)
+                given[part] = min(given[part], left - agreed)
         return given[0], given[1], given[2]
 
     def _late(self, row: BudgetRow, now: int) -> BudgetShort | None:

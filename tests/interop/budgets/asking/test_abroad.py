@@ -98,3 +98,14 @@ def test_what_is_used_up_abroad_is_asked_for_here_and_nothing_runs_twice(pair: P
     paid = "SELECT COALESCE(SUM(amount), 0) FROM ledger WHERE run = ? AND credit = 'agent:work'"
     assert number(pair.globex, paid, run) == 6 * 1000
     assert pair.here.held() == []
+
+
+def test_a_call_that_is_passed_on_is_one_call_with_that_of_its_callee(pair: Pair) -> None:
+    for more, run in ((0, "run-on-0"), (3, "run-on-3")):
+        reply = pair.here.call("@burns@globex.example", f"{more}", f"calls={more + 1}", run)
+        assert (reply.status, pair.worked(run)) == (200, more + 1)
+    short = pair.here.call("@burns@globex.example", "3", "calls=3", "run-on-short")
+    assert (short.status, pair.worked("run-on-short")) == (502, 3)
+    assert pair.here.call("@burns@globex.example", "0", "calls=0", "run-on-none").status == 402
+    assert pair.worked("run-on-none") == 0
+    assert pair.here.held() == []
