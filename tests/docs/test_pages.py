@@ -29,6 +29,14 @@ def test_every_link_of_a_page_leads_somewhere() -> None:
             assert (page.parent / link).exists(), (page.name, link)
 
 
+def test_every_picture_is_shown_and_is_one_that_can_be_made_again() -> None:
+    there = {path.name for path in (ROOT / "docs" / "images").iterdir()}
+    shown = {name for page in ALL for name in re.findall(r"images/([\w.-]+)\)", page.read_text())}
+    source = (ROOT / "tests" / "browser" / "pictures.py").read_text()
+    made = {f"{name}.png" for name in re.findall(r'keep\(page, "([\w-]+)"\)', source)}
+    assert there == shown == made
+
+
 def test_every_public_name_is_explained() -> None:
     text = (ROOT / "docs" / "python.md").read_text()
     missing = [name for name in api.__all__ if f"`{name}" not in text]
