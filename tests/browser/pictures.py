@@ -16,6 +16,7 @@ from typing import Final
 from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from carnet.testing.stage import carnet_command, environment
+from carnet.testing.wait import until
 from tests.architecture.tree import ROOT
 from tests.browser.finding import launch
 
@@ -79,10 +80,16 @@ def take(browser: Browser, printed: str) -> None:
     keep(page, "console-ledger")
     page.goto(f"{base}/console/chat")
     page.locator("a", has_text="an evening about agents").first.click()
-    expect(page.locator("#thread")).to_contain_text("Hall: the one at the river")
+    until(lambda: "Hall: the one at the river" in again(page).locator("#thread").inner_text())
     keep(page, "console-chat")
     page.goto(f"{base}{path}")
     in_the_dark(page)
+
+
+def again(page: Page) -> Page:
+    """The page, asked for anew: a conversation takes a moment longer than its run."""
+    page.reload()
+    return page
 
 
 def answer(page: Page) -> None:

@@ -10,11 +10,12 @@ import pytest
 from carnet import api
 from tests.docs.test_quickstart import ROOT, blocks_of
 
+PATH = ["What you see", "Publish your own agent", "Call a partner", "Move to PostgreSQL", "Read on"]
 PACKAGE = ROOT / "src" / "carnet"
 ALL = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md")]
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.name)
 def test_snippets_in_the_pages_can_be_read(page: Path) -> None:
     for block in blocks_of(page):
         if block.language == "python":
@@ -23,10 +24,40 @@ def test_snippets_in_the_pages_can_be_read(page: Path) -> None:
             tomllib.loads(block.text)
 
 
+# What is typed is `sh`, what is run is `python`: a block of another name would be neither.
+LANGUAGES = {"sh", "python", "text", "toml", "json", "yaml", "sql", "nginx", "caddyfile"}
+
+
+def test_every_block_says_what_it_is() -> None:
+    for page in ALL:
+        fences = re.findall(r"^ *```(.*)$", page.read_text(), re.MULTILINE)
+        assert len(fences) % 2 == 0, page.name
+        assert set(fences[::2]) <= LANGUAGES, page.name
+        assert set(fences[1::2]) <= {""}, page.name
+
+
+def test_the_readme_begins_with_three_sentences_and_one_picture() -> None:
+    title, words, picture, *rest = (ROOT / "README.md").read_text().split("\n\n")
+    assert title == "# Carnet"
+    assert len(re.findall(r"\.(?:\s|$)", words)) == 3
+    assert re.fullmatch(r"!\[[^\]]+\]\(docs/images/console-run\.png\)", picture)
+    assert not any(each.startswith("![") for each in rest)
+    headings = re.findall(r"^## (.+)$", "\n\n".join(rest), re.MULTILINE)
+    assert [name for name in headings if name in PATH] == PATH
+
+
 def test_every_link_of_a_page_leads_somewhere() -> None:
     for page in ALL:
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / link).exists(), (page.name, link)
+
+
+def test_every_picture_is_shown_and_is_one_that_can_be_made_again() -> None:
+    there = {path.name for path in (ROOT / "docs" / "images").iterdir()}
+    shown = {name for page in ALL for name in re.findall(r"images/([\w.-]+)\)", page.read_text())}
+    source = (ROOT / "tests" / "browser" / "pictures.py").read_text()
+    made = {f"{name}.png" for name in re.findall(r'keep\(page, "([\w-]+)"\)', source)}
+    assert there == shown == made
 
 
 def test_every_public_name_is_explained() -> None:

@@ -127,9 +127,7 @@ async def test_whoever_leaves_before_it_has_a_place_leaves_nothing_behind(gate: 
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize(
-    ("error", "told"), [(ValueError, ValueError), (SystemExit, RuntimeError)]
-)
+@pytest.mark.parametrize(("error", "told"), [(ValueError, ValueError), (SystemExit, RuntimeError)])
 async def test_what_it_raises_is_told_and_gives_its_place_back(
     error: type[BaseException], told: type[Exception], *, is_async: bool
 ) -> None:

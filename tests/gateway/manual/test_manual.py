@@ -31,13 +31,24 @@ def test_every_page_is_served_and_asks_nothing_of_another_host(home: str) -> Non
 
 
 def test_every_link_of_the_pages_leads_to_one(home: str) -> None:
-    named = set()
+    served = {}
     for page in PAGES:
-        text = request("GET", f"{home}/docs/{page.removesuffix('.md')}").body.decode()
-        named |= {each.split("#")[0] for each in re.findall(r'<a href="(/docs/[^"]*)"', text)}
-    assert len(named) > 60
-    for each in named:
-        assert request("GET", f"{home}{each}").status == 200, each
+        path = f"/docs/{page.removesuffix('.md')}"
+        served[path] = request("GET", f"{home}{path}").body.decode()
+    links = {
+        (path, link)
+        for path, text in served.items()
+        for link in re.findall(r'<(?:a href|img[^>]* src)="(/docs/[^"]*|#[^"]*)"', text)
+    }
+    assert len({link for _, link in links}) > 60
+    for path, link in links:
+        target, _, part = link.partition("#")
+        text = served.get(target or path)
+        if text is None:
+            reply = request("GET", f"{home}{target}")
+            assert reply.status == 200, (path, link)
+            text = reply.body.decode(errors="replace")
+        assert not part or f'id="{part}"' in text, (path, link)
 
 
 def test_it_begins_with_an_index_and_has_a_list_for_programs(home: str) -> None:
