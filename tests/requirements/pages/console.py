@@ -12,6 +12,8 @@ _SENT = "tests/console/runs/test_wire_sent.py::"
 _PARTNERS = "tests/gateway/partners/test_directory.py::"
 _MONEY = "tests/gateway/money/"
 _PLAY = "tests/console/operations/test_playground.py::"
+_CHANGES = "tests/gateway/configuration/test_changes.py::"
+_EDIT = "tests/config/sections/test_edit.py::"
 _FORMS = "tests/console/test_forms.py::"
 _CHAT = "tests/console/owner/test_chat.py::"
 _INBOX = "tests/console/owner/test_inbox.py::"
@@ -367,13 +369,24 @@ ROWS = (
     Row(
         "console:settings",
         "Every setting in force is shown with where it came from, and a secret by its reference "
-        "alone.",
+        "alone. One is changed by an admin: checked, shown as a difference, written over the file "
+        "that was shown in one step with its comments kept, and taken over or put back.",
         "console, page 10",
         (
             _SETTINGS + "test_every_value_is_shown_with_where_it_came_from",
             _SETTINGS + "test_a_secret_is_told_by_its_reference_alone",
             _SETTINGS + "test_the_file_is_read_again_at_the_press_of_a_button",
             _SETTINGS + "test_nobody_but_an_admin_sees_the_settings_or_has_them_read",
+            _CHANGES + "test_a_change_is_shown_then_written_and_taken_over",
+            _CHANGES + "test_what_cannot_be_used_is_told_and_changes_nothing",
+            _CHANGES + "test_a_file_that_was_changed_meanwhile_is_not_overwritten",
+            _CHANGES + "test_a_file_that_is_read_only_is_left_alone",
+            _CHANGES + "test_no_secret_is_changed_and_nothing_that_is_unknown",
+            _CHANGES + "test_nobody_but_an_admin_changes_a_setting",
+            _CHANGES + "test_the_page_shows_a_difference_and_applies_it",
+            _CHANGES + "test_a_gateway_that_is_killed_leaves_a_whole_file",
+            _EDIT + "test_a_value_is_changed_where_it_stands",
+            _EDIT + "test_what_cannot_be_changed_line_by_line_is_refused",
         ),
     ),
 )
