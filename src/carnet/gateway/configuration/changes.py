@@ -6,7 +6,7 @@ Law 2. A change is written over the file that it was shown for and no other: the
        is brought along. Who changes the file meanwhile is not overwritten.
 Law 3. The file is replaced in one step, and taken over as by `carnet reload`. Where that refuses
        it, what stood there before is put back.
-Law 4. A secret, or where it is kept, is neither shown nor changed here.
+Law 4. A secret never stands in the file; where it is kept is not changed here.
 Law 5. Who has changed what is told in the log, without the value.
 """
 
