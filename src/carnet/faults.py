@@ -38,6 +38,8 @@ POINTS = frozenset(
         "reply.after_write",
         "wait.kept",
         "resolve.used",
+        "config.written",
+        "config.replaced",
         "expire.each_turn",
         "answer.begin",
         "answer.done",

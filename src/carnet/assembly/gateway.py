@@ -13,6 +13,7 @@ from carnet.assembly.agents.models import LazyModels
 from carnet.assembly.agents.peers import Elsewhere, build_elsewhere
 from carnet.assembly.agents.turn_triggers import TriggersOfCalls
 from carnet.assembly.background import build_dispatcher, build_lasting, build_worker
+from carnet.assembly.console.configuration import operation_rows
 from carnet.assembly.console.console import build_console
 from carnet.assembly.endpoints import (
     Backend,
@@ -43,7 +44,6 @@ from carnet.errors import CarnetError
 from carnet.faults import point
 from carnet.gateway.answer import Answering
 from carnet.gateway.endpoint import App
-from carnet.gateway.operations import ROUTES as OPERATIONS
 from carnet.gateway.operations import Operations
 from carnet.gateway.published import Published
 from carnet.gateway.runs import Runs
@@ -53,7 +53,7 @@ from carnet.guards.caller.failures import Failures
 from carnet.guards.limits import Concurrency
 from carnet.guards.payments import Payers
 from carnet.guards.target.injection import Injection
-from carnet.http.exchange import RouteTable, offered
+from carnet.http.exchange import RouteTable
 from carnet.http.refusal import Refusing
 from carnet.ports.calls.triggers import Starter
 from carnet.ports.trust.keys import PinnedKey
@@ -351,7 +351,7 @@ def build(
     access = build_access(settings, store, clock)
     operations = build_operations(settings, store, backend, access, metrics)
     runs, run_rows = build_runs(settings, store, backend, known, clock, access)
-    rows = [*endpoints.rows, *run_rows, *offered(OPERATIONS, operations)]
+    rows = [*endpoints.rows, *run_rows, *operation_rows(settings, operations)]
     rows += build_pages(settings, store, backend, endpoints.published, access, ids, dialects, known)
     console = build_console(settings, store, backend, clock)
     router = console.connect(RouteTable([*rows, *console.rows], access))

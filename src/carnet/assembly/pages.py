@@ -20,6 +20,7 @@ from carnet.gateway.cards.keys import ROUTES as KEY_SETS
 from carnet.gateway.cards.keys import KeySetPage
 from carnet.gateway.cards.mentions import ROUTES as MENTIONS
 from carnet.gateway.cards.mentions import MentionPages
+from carnet.gateway.configuration.changes import SCHEMAS as CHANGE_SCHEMAS
 from carnet.gateway.conversations.forms import SCHEMAS as CONVERSATION_SCHEMAS
 from carnet.gateway.conversations.messages import SCHEMAS as MESSAGE_SCHEMAS
 from carnet.gateway.loops.shown_turns import ShownTurns
@@ -379,6 +380,7 @@ def _schemas(dialects: Sequence[Dialect]) -> dict[str, Any]:
         SCHEMAS
         | STATEMENT_SCHEMAS
         | COMPARISON_SCHEMAS
+        | CHANGE_SCHEMAS
         | TRUST_SCHEMAS
         | TRIGGER_SCHEMAS
         | POLICY_SCHEMAS

@@ -149,6 +149,7 @@ def values_of(settings: Settings) -> list[dict[str, Any]]:
             **_shown(key, getattr(section, key)),
             "from": settings.origins[dotted((*path, key))],
             "doc": doc,
+            "expects": readers_of(type(section))[key].expects,
         }
         for path, section in sections
         for key, doc in docs_of(type(section)).items()

@@ -1,7 +1,12 @@
 """The agents as pages: their cards judged, and their skills tried."""
 
+from typing import Any
+
+import pytest
+
 from carnet.console.api import ApiAnswer
 from carnet.console.operations.agents import a2a_findings, samvad_findings
+from carnet.console.templates import Templates
 from tests.console.owner.test_chat import SCRIPT, send
 from tests.gateway.people.browser import Somebody
 from tests.support.organisation import Organisation
@@ -54,3 +59,28 @@ def test_who_may_not_call_an_agent_neither_sees_nor_tries_it(acme: Organisation)
     refused = send(viewer, "/console/agents/words/try", skill="chat", text="x")
     assert b"permission_missing" in refused.body
     assert b"/console/runs/" not in refused.body
+
+
+@pytest.mark.parametrize(
+    ("circuit", "words"),
+    [
+        ({"state": "closed", "failures": 0}, "breaker closed"),
+        ({"state": "open", "failures": 5, "upstream": "x"}, "breaker open<"),
+        ({"state": "open", "failures": 5, "callers": 2}, "breaker open for 2 callers"),
+    ],
+)
+def test_a_partner_is_shown_with_its_breaker_and_what_it_publishes_is_text(
+    circuit: dict[str, Any], words: str
+) -> None:
+    card = {"name": SCRIPT, "description": SCRIPT, "cards": ["A2A"], "skills": [SCRIPT]}
+    calls = {"calls": 1, "failed": 1, "code": "x", "last": None, "p50": None, "p95": 1, "cost": "1"}
+    agent = {"address": SCRIPT, "section": None, **card, **calls}
+    trust = {"how": "stranger", "url": None, "since": None, "confirmed": True, "known_by": []}
+    trust |= {"offers_other_keys": True, "pinned": []}
+    partner = {"domain": SCRIPT, "is_peer": False, "dialect": None, "max_cost": None, "last": None}
+    partner |= {"circuit": circuit, "trust": trust, "agents": [agent], "more": 3}
+    elsewhere = {"partners": [partner], "calls": 1, "most_calls": 9, "currency": "credits"}
+    frame = {"title": "x", "domain": "x", "who": "x", "csrf": "", "twin": "", "query": ""}
+    page = {**frame, "places": [], "agents": [], "elsewhere": elsewhere}
+    shown = Templates(str).write("operations/agents.html", page).decode()
+    assert (words in shown, SCRIPT in shown) == (True, False)

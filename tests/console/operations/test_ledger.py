@@ -51,6 +51,8 @@ def test_a_bar_shows_what_is_spent_and_held_of_a_hard_cap() -> None:
     assert (bar["share"], bar["left"], bar["part"]) == (75, "0.5", "money")
     over = {"subject": "peer:x", "limit": "0", "spent": "1", "held": "0"}
     assert (limit_bar(over)["share"], limit_bar(over)["left"]) == (100, "0")
+    unused = over | {"spent": "0"}
+    assert limit_bar(unused)["share"] == 0
     of = {"money": None, "calls": 8, "tokens": 100}
     used = {"money": "9", "calls": 2, "tokens": 100}
     none = {"money": "0", "calls": 0, "tokens": 0}

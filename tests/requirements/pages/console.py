@@ -12,6 +12,10 @@ _SENT = "tests/console/runs/test_wire_sent.py::"
 _PARTNERS = "tests/gateway/partners/test_directory.py::"
 _MONEY = "tests/gateway/money/"
 _PLAY = "tests/console/operations/test_playground.py::"
+_CHANGES = "tests/gateway/configuration/test_changes.py::"
+_EDIT = "tests/config/sections/test_edit.py::"
+_AUDIT = "tests/browser/test_audit_pages.py::"
+_TRIES = "tests/browser/test_change_pages.py::"
 _FORMS = "tests/console/test_forms.py::"
 _CHAT = "tests/console/owner/test_chat.py::"
 _INBOX = "tests/console/owner/test_inbox.py::"
@@ -171,6 +175,7 @@ ROWS = (
             _SENT + "test_a_call_with_a_token_shows_the_headers_that_came_and_no_token",
             _SENT + "test_of_a_call_that_never_left_no_header_is_shown",
             _SENT + "test_a_travel_document_is_named_and_not_shown",
+            _AUDIT + "test_the_drawer_of_a_hop_shows_what_was_sent_to_others",
             _WIRE + "test_a_call_inside_the_gateway_shows_no_request",
         ),
     ),
@@ -248,6 +253,7 @@ ROWS = (
             _PLAY + "test_another_token_is_taken_if_it_is_one_of_hers",
             _PLAY + "test_what_is_no_choice_is_refused_and_nobody_elsewhere_is_called",
             _PLAY + "test_who_only_looks_plays_with_nothing",
+            _TRIES + "test_somebody_tries_calls_and_sees_how_they_are_refused",
         ),
     ),
     Row(
@@ -294,6 +300,8 @@ ROWS = (
             _AGENTS + "test_a_card_that_others_refuse_is_told_with_what_to_do",
             _AGENTS + "test_a_skill_is_tried_with_a_form_made_from_its_schema",
             _AGENTS + "test_who_may_not_call_an_agent_neither_sees_nor_tries_it",
+            _AGENTS + "test_a_partner_is_shown_with_its_breaker_and_what_it_publishes_is_text",
+            _AUDIT + "test_the_agents_of_a_partner_are_listed_with_why_it_is_trusted",
             _PARTNERS + "test_what_is_known_is_sorted_by_whose_it_is",
             _PARTNERS + "test_how_long_calls_take_is_of_those_that_ended_well",
             _PARTNERS + "test_the_breaker_of_a_partner_is_that_of_its_own_addresses",
@@ -318,6 +326,7 @@ ROWS = (
             _LEDGER + "test_the_page_sums_what_the_ledger_has",
             _LEDGER + "test_a_bar_shows_what_is_spent_and_held_of_a_hard_cap",
             _LEDGER + "test_who_audits_verifies_the_chain_and_others_do_not_see_it",
+            _AUDIT + "test_somebody_audits_the_ledger_and_compares_it_with_a_partners",
             _MONEY + "test_budgets.py::test_who_is_bounded_sees_how_much_is_left_and_nobody_elses",
             _MONEY
             + "test_budgets.py::test_who_audits_sees_those_of_everybody_and_what_partners_may_owe",
@@ -367,13 +376,25 @@ ROWS = (
     Row(
         "console:settings",
         "Every setting in force is shown with where it came from, and a secret by its reference "
-        "alone.",
+        "alone. One is changed by an admin: checked, shown as a difference, written over the file "
+        "that was shown in one step with its comments kept, and taken over or put back.",
         "console, page 10",
         (
             _SETTINGS + "test_every_value_is_shown_with_where_it_came_from",
             _SETTINGS + "test_a_secret_is_told_by_its_reference_alone",
             _SETTINGS + "test_the_file_is_read_again_at_the_press_of_a_button",
             _SETTINGS + "test_nobody_but_an_admin_sees_the_settings_or_has_them_read",
+            _CHANGES + "test_a_change_is_shown_then_written_and_taken_over",
+            _CHANGES + "test_what_cannot_be_used_is_told_and_changes_nothing",
+            _CHANGES + "test_a_file_that_was_changed_meanwhile_is_not_overwritten",
+            _CHANGES + "test_a_file_that_is_read_only_is_left_alone",
+            _CHANGES + "test_no_secret_is_changed_and_nothing_that_is_unknown",
+            _CHANGES + "test_nobody_but_an_admin_changes_a_setting",
+            _CHANGES + "test_the_page_shows_a_difference_and_applies_it",
+            _CHANGES + "test_a_gateway_that_is_killed_leaves_a_whole_file",
+            _TRIES + "test_somebody_changes_a_setting_after_having_seen_the_difference",
+            _EDIT + "test_a_value_is_changed_where_it_stands",
+            _EDIT + "test_what_cannot_be_changed_line_by_line_is_refused",
         ),
     ),
 )

@@ -19,6 +19,8 @@ from carnet.runtime.visit.fan_out.questions import ByRule
 from carnet.runtime.visit.routing import Routing
 from carnet.runtime.wrappers.hardened import Policy, harden
 from carnet.runtime.wrappers.limited import Places
+from carnet.wire.dialects import samvad
+from carnet.wire.dialects.a2a.card import A2aCard
 
 PEER_RETRIES = 2
 PEER_SECONDS = 600.0
@@ -63,8 +65,10 @@ class Agents:
 
     def known_cards(self) -> list[KnownCard]:
         """What agents elsewhere publish of themselves, as far as we have read it."""
-        found = [("SAMVAD", site.url, card) for site, card in self._client.cards.known()]
-        a2a = [("A2A", site.url, card) for site, card in self._elsewhere.cards.known()]
+        cards: list[tuple[str, str, samvad.Card | A2aCard]] = [
+            *(("SAMVAD", site.url, card) for site, card in self._client.cards.known()),
+            *(("A2A", site.url, card) for site, card in self._elsewhere.cards.known()),
+        ]
         return [
             KnownCard(
                 url=url,
@@ -73,7 +77,7 @@ class Agents:
                 description=card.description,
                 skills=tuple(skill.id for skill in card.skills),
             )
-            for dialect, url, card in (*found, *a2a)
+            for dialect, url, card in cards
         ]
 
     def sections_elsewhere(self) -> list[SectionElsewhere]:

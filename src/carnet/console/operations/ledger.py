@@ -182,14 +182,15 @@ def budget(rule: Page) -> Page:
 def _bar(subject: str, part: str, used: Page, *, of: str) -> Page:
     """How much of a bound is used: `used` has what is spent and held, in the same unit."""
     most, spent, held = Decimal(of), Decimal(used["spent"]), Decimal(used["held"])
-    share = (spent + held) / most * 100 if most else Decimal(100)
+    used_up = spent + held
+    share = used_up / most * 100 if most else Decimal(100 if used_up else 0)
     return {
         "subject": subject,
         "part": part,
         "limit": of,
         "spent": used["spent"],
         "held": used["held"],
-        "left": str(max(most - spent - held, Decimal(0))),
+        "left": str(max(most - used_up, Decimal(0))),
         "share": min(max(int(share), 0), 100),
         "until": None,
         "per": "all",

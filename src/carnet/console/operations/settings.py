@@ -1,16 +1,23 @@
-"""The settings in force, each with where it came from; read again at the press of a button."""
+"""The settings in force, each with where it came from; changed in the file, and taken over.
+
+Law. A change is shown as a difference before it is made, and made over the file that it was shown
+     for. No secret is on the page.
+"""
 
 from typing import Any, Final
 
+from carnet.console.forms import SentForm, read_form
 from carnet.console.shell import Shell, action_row, page_row
 from carnet.core.people.identity import Caller
+from carnet.errors import InvalidRequest
 from carnet.http.exchange import Exchange
 from carnet.version import __version__
-from carnet.wire.grammar.query import read_query
+from carnet.wire.grammar.query import read_query, read_word
 
 Page = dict[str, Any]
 
 HOME: Final = "/console/settings"
+APPLIES: Final = "admin:reload"
 
 
 class SettingPages:
@@ -37,14 +44,45 @@ class SettingPages:
             "sections": sections,
             "q": word,
             "is_set": is_set,
-            "may_reload": caller.may("admin:reload"),
+            "may_reload": caller.may(APPLIES),
         }
         await self._shell.show(exchange, caller, "operations/settings.html", page)
+
+    async def edit(self, exchange: Exchange, caller: Caller) -> None:
+        """GET /console/settings/edit?section=...&key=...: the form of one value."""
+        query = read_query(exchange.query.decode("latin-1"))
+        section, key = read_word(query, "section"), read_word(query, "key")
+        values = (await self._shell.api.get(exchange, "/-/config"))["values"]
+        found = [each for each in values if (each["section"], each["key"]) == (section, key)]
+        if not found or "reference" in found[0]:
+            raise InvalidRequest("key", "is none that can be changed here")
+        await self._shell.write(exchange, caller, "operations/setting.html", {"value": found[0]})
+
+    async def preview(self, exchange: Exchange, caller: Caller) -> None:
+        """POST /console/settings/preview: what a change would be."""
+        api, form = self._shell.api.of(exchange), await read_form(exchange)
+        asked = _change(form)
+        found = (await api.ask("POST", "/-/config/preview", asked)).page
+        page = {"asked": asked, "found": found}
+        await self._shell.write(exchange, caller, "operations/difference.html", page)
+
+    async def apply(self, exchange: Exchange, caller: Caller) -> None:
+        """POST /console/settings/apply: make it."""
+        api, form = self._shell.api.of(exchange), await read_form(exchange)
+        asked = _change(form) | {"digest": form.text("digest")}
+        report = (await api.ask("POST", "/-/config", asked)).page
+        await self._shell.write(exchange, caller, "operations/reloaded.html", {"report": report})
 
     async def reload(self, exchange: Exchange, caller: Caller) -> None:
         """POST /console/settings/reload: take over what the file says now."""
         report = (await self._shell.api.of(exchange).ask("POST", "/-/reload")).page
         await self._shell.write(exchange, caller, "operations/reloaded.html", {"report": report})
+
+
+def _change(form: SentForm) -> Page:
+    """What a form asks for; what is taken out has no value."""
+    value = None if form.text("remove") else form.text("value")
+    return {"section": form.text("section"), "key": form.text("key"), "value": value}
 
 
 def _holds(value: Page, word: str) -> bool:
@@ -54,6 +92,11 @@ def _holds(value: Page, word: str) -> bool:
 ROUTES: Final = (
     *page_row(HOME, SettingPages.show, "The settings in force", permission="admin:config"),
     action_row(
-        "POST", f"{HOME}/reload", SettingPages.reload, "Read them again", permission="admin:reload"
+        "POST", f"{HOME}/reload", SettingPages.reload, "Read them again", permission=APPLIES
     ),
+    action_row("GET", f"{HOME}/edit", SettingPages.edit, "The form of one", permission=APPLIES),
+    action_row(
+        "POST", f"{HOME}/preview", SettingPages.preview, "What a change is", permission=APPLIES
+    ),
+    action_row("POST", f"{HOME}/apply", SettingPages.apply, "Change one", permission=APPLIES),
 )

@@ -144,5 +144,8 @@ class Budgets(Protocol):
     def standing(self, names: Sequence[str]) -> tuple[str, ...]:
         """Those of these names, and of their days, that an operator has set; from memory."""
 
+    async def list(self) -> Sequence[BudgetRecord]:
+        """Those that operators have set, as they stand now."""
+
     async def find(self, name: str) -> BudgetRecord | None:
         """One by its name."""

@@ -1,0 +1,1 @@
+"""The configuration over HTTP: a value changed, shown as a difference first."""
