@@ -133,7 +133,8 @@ class _Job:
             return
         if error is None:
             self.ended.set_result(value)
-        elif isinstance(error, StopIteration | SystemExit | asyncio.CancelledError):  # a future cannot carry it
+        elif isinstance(error, StopIteration | SystemExit | asyncio.CancelledError):
+            # A future cannot carry it, or would carry it on to the gateway.
             self.ended.set_exception(RuntimeError(f"the function raised {type(error).__name__}"))
         else:
             self.ended.set_exception(error)
