@@ -63,7 +63,7 @@ class Reader:
         self.home = home
         self._server = server
         self._stack = contextlib.ExitStack()
-        self._said = ""  # by the last command
+        self._printed = ""  # by the last command
         self._client = ""  # who was refused
         self._address = Address()  # of what the page itself starts beside the gateway
         self._stack.callback(self._address.close)
@@ -81,6 +81,7 @@ class Reader:
             self.quietly("peers", "add", "globex.example", "--url", "https://gw.globex.example")
         else:
             assert self.partner.url
+            until(lambda: self._in_process("carnet call @booking@globex.example hello")[0] == 0)
         assert self.home.ask("researcher", "hello") == "I doubt it."  # the last run
         if "alice" in str(lines) and "people add alice" not in str(lines):
             self.quietly("people", "add", "alice", "--role", "operator")
@@ -115,7 +116,6 @@ class Reader:
         made.carnet("peers", "add", self.home.domain, "--url", self.home.url, "--credit", "10")
         made.start()
         self.quietly("peers", "add", "globex.example", "--url", made.url)
-        until(lambda: self._in_process("carnet call @booking@globex.example hello")[0] == 0)
         return made
 
     @cached_property
@@ -280,8 +280,8 @@ class Reader:
             code = run(words[1:])
         if file:
             (self.home.folder / file.strip()).write_text(out.getvalue())
-        self._said = out.getvalue() + err.getvalue()
-        return code, self._said
+        self._printed = out.getvalue() + err.getvalue()
+        return code, self._printed
 
     def named(self, line: str) -> str:
         """The line, with what a reader has in the place of the page's names."""
@@ -327,12 +327,12 @@ class Reader:
 
     def client(self, _: str) -> str:
         """Bob, as the refusal of his call names him."""
-        found = re.search(r"agent://client-\w+", self._said)
+        found = re.search(r"agent://client-\w+", self._printed)
         self._client = found[0] if found else self._client
         return self._client
 
     def client_key(self, text: str) -> str:
-        found = re.search(r"--key (\S+=)", self._said) if "agent://client-" in text else None
+        found = re.search(r"--key (\S+=)", self._printed) if "agent://client-" in text else None
         return found[1] if found else KEY
 
     def session(self, _: str) -> str:

@@ -159,14 +159,14 @@ def assert_it_serves_from_the_database(newcomer: Newcomer) -> None:
 def test_the_checks_that_the_page_names_are_those_of_make(tree: Path) -> None:
     """They are not run here: this is one of them."""
     with Terminal(tree, environment_of(tree)) as terminal:
-        said = terminal.type(f"{TEST} --dry-run")
-    assert "ruff check" in said
-    assert "python -m pytest" in said
+        printed = terminal.type(f"{TEST} --dry-run")
+    assert "ruff check" in printed
+    assert "python -m pytest" in printed
 
 
 def test_the_demo_comes_to_its_end_in_a_clone(tree: Path) -> None:
     with Terminal(tree, {**environment_of(tree), "ARGS": "--once"}) as terminal:
-        said = terminal.type("make demo")
-    assert "There is no model here" not in said
-    assert re.search(r"\nThe first run is live, \d+\.\d s after the start: http://\S+\n", said)
-    assert re.search(r"\nrun conv_\S+  done  payer starter@acme\.example  cost 0\.025", said)
+        printed = terminal.type("make demo")
+    assert "There is no model here" not in printed
+    assert re.search(r"\nThe first run is live, \d+\.\d s after the start: http://\S+\n", printed)
+    assert re.search(r"\nrun conv_\S+  done  payer starter@acme\.example  cost 0\.025", printed)

@@ -70,11 +70,11 @@ class Machine:
             self.serving.until(UP)
             return
         has_pip = "/pip " in text or "-m venv" in text
-        said = (self.checkout if has_pip else self.other).type(text)
+        printed = (self.checkout if has_pip else self.other).type(text)
         if "-m venv" in text:
             share_packages(self.place)
         if text.startswith("curl"):
-            assert "200 OK" in said
+            assert "200 OK" in printed
 
     def close(self) -> None:
         for each in (self.checkout, self.serving, self.other):

@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -64,21 +65,30 @@ class Scene(NamedTuple):
         return reply.body.decode()
 
 
+class Traced(Demo):
+    """The demo, with a collector."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        super().__init__(folder)
+        self._url = url
+
+    def write(self, house: House) -> None:
+        super().write(house)
+        (house.folder / "var" / "collector.key").write_text(SECRET)
+        config = house.folder / "carnet.toml"
+        section = f'\n[telemetry]\notlp = "{self._url}"\n'
+        section += 'authorization = {file = "var/collector.key"}\n'
+        config.write_text(config.read_text() + section)
+
+
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     collector = Collector()
-    with pytest.MonkeyPatch.context() as patch, Demo(tmp_path_factory.mktemp("d") / "d") as demo:
+    folder = tmp_path_factory.mktemp("d") / "d"
+    with pytest.MonkeyPatch.context() as patch, Traced(folder, collector.url) as demo:
         patch.setitem(sys.modules, "xllamacpp", None)  # what a model says is not looked at
         asyncio.run(demo.launch())
         demo.wait()
-        for house in demo.houses:
-            house.stop()
-            (house.folder / "var" / "collector.key").write_text(SECRET)
-            config = house.folder / "carnet.toml"
-            section = f'\n[telemetry]\notlp = "{collector.url}"\n'
-            section += 'authorization = {file = "var/collector.key"}\n'
-            config.write_text(config.read_text() + section)
-            house.start()
         acme, globex, initech = demo.houses
         yield Scene(acme, globex, initech, collector)
     collector.close()

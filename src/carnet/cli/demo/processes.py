@@ -84,7 +84,7 @@ class Demo:
         self._begin_model()
         for house in self.houses:
             await start_in(house.folder, domain=house.domain, port=house.port)
-            self._write(house)
+            self.write(house)
             house.launch()
 
     def wait(self) -> None:
@@ -101,10 +101,11 @@ class Demo:
         for house in self.houses:
             if house.party is GLOBEX:
                 house.stop()
-                self._write(house)
+                self.write(house)
                 house.start()
 
-    def _write(self, house: House) -> None:
+    def write(self, house: House) -> None:
+        """Write what an organisation has of its own: how it calls the others, and its agents."""
         urls = {each.party.name: each.url for each in self.houses}
         write_party(house.party, house.folder, urls, self._model_url)
 
