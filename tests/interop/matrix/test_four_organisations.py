@@ -97,7 +97,7 @@ def test_the_fifth_hop_is_refused_with_the_limit_and_whose_it_is(four: Four) -> 
     last = four.umbrella.json("run", "show", run)["turns"][0]
     assert (last["code"], last["depth"]) == ("bridge_depth_exceeded", 3)
     error = refused.json["error"]
-    assert (error["observed"], error["limit"]) == (4, 4)
+    assert (error["observed"], error["limit"], error["stamp"]) == (4, 4, "chain")
     assert "max_depth" in error["hint"]
 
 

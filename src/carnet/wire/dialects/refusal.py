@@ -22,6 +22,11 @@ BY_STATUS: Final = "status"  # nothing but the status of an answer says so
 UNRECOGNISED: Final = "unrecognised"
 ASKED_AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 DEFAULT_WAIT_SECONDS: Final = 1  # for a peer that is busy and does not say for how long
+STAMP: Final = "stamp"
+_LIMITS_OF: Final = frozenset(  # what a limit belongs to, in the words that gateways tell
+    {"tangle", "caller_context", "mentionable", "travel", "chain", "samvad", "contextforge_hop"}
+    | {"delegation", "task", "chain_depth"}
+)
 
 
 def find_row(
@@ -46,3 +51,8 @@ def unexplained(status: int, wait: int | None) -> CarnetError:
 def waiting(wait: int | None) -> dict[str, Fact]:
     """The fact of a time to wait, where there is one."""
     return {} if wait is None else {"retry_after": wait}
+
+
+def limit_of(word: object) -> dict[str, Fact]:
+    """What the limit belongs to that has ended a chain, where a peer tells it in a word of ours."""
+    return {STAMP: word} if isinstance(word, str) and word in _LIMITS_OF else {}

@@ -88,7 +88,7 @@ def test_without_a_session_the_same_question_has_the_same_one_and_another_anothe
 def test_what_was_recorded_is_read_as_the_same_claim() -> None:
     asked = claim_of(rpc(frame(id="run-1", sessionId="s", message=HI)))
     again = read_again(asked.request, rpc({}), "echo")
-    assert (again.ask, again.digest) == (asked.ask, asked.digest) or again.digest == asked.digest
+    assert again.digest == asked.digest
     assert again.ask.messages == asked.ask.messages
     assert DIALECT.reread(asked.request, rpc({})).dialect == "agents_api"
 

@@ -191,7 +191,9 @@ def write_error(
 def _message(error: CarnetError) -> str:
     if isinstance(error, SchemaInvalid):
         return error.safe_text
-    return f"{error.safe_text} {error.next_step}"
+    stamp = error.facts.get("stamp")
+    whose = "" if stamp is None else f" The limit belongs to {stamp}."  # it has no other place
+    return f"{error.safe_text}{whose} {error.next_step}"
 
 
 def _headers(error: CarnetError, status: int) -> dict[str, str]:

@@ -39,6 +39,7 @@ from carnet.wire.dialects.refusal import (
     BY_PEER,
     DEFAULT_WAIT_SECONDS,
     UNRECOGNISED,
+    limit_of,
     unexplained,
     waiting,
 )
@@ -231,6 +232,7 @@ _LINK: Final = r"Link ([1-8]) of the delegation"
 _INVALID: Final = re.compile(rf"{_LINK} does not hold: ([^.]{{1,100}})\.")
 _WIDENED: Final = re.compile(rf"{_LINK} widens '([A-Za-z.]{{1,16}})'")
 # In the sentences of our own errors; larger numbers are no depth.
+_LIMIT_OF: Final = re.compile(r" The limit belongs to ([a-z_]{1,32})\.", re.ASCII)
 _TOO_DEEP: Final = re.compile(r" depth ([0-9]{1,9}); the limit here is ([0-9]{1,9})\.", re.ASCII)
 _FINAL: Final = re.compile(r" final hop \(([0-9]{1,9}) of ([0-9]{1,9})\) ", re.ASCII)
 _EXCEEDED: Final = re.compile(r"The delegation does not cover this call: ([^.]{1,100})\.")
@@ -249,7 +251,10 @@ def read_chain(code: str | None, message: object) -> CarnetError | None:
     else:
         return None
     numbers = [int(digits) for digits in found.groups()] if found else []
-    return Failed(code, dict(zip(names, numbers, strict=False))).error()
+    facts: dict[str, Fact] = dict(zip(names, numbers, strict=False))
+    whose = _LIMIT_OF.search(text)
+    facts |= {} if whose is None else limit_of(whose[1])
+    return Failed(code, facts).error()
 
 
 def read_detail(code: str, message: object) -> str | None:

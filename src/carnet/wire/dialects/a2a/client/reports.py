@@ -37,7 +37,9 @@ from carnet.wire.dialects.refusal import (
     BY_CALLEE,
     BY_PEER,
     DEFAULT_WAIT_SECONDS,
+    STAMP,
     UNRECOGNISED,
+    limit_of,
     unexplained,
     waiting,
 )
@@ -180,10 +182,11 @@ def _too_deep(kind: type[CarnetError], error: object) -> CarnetError:
     facts: dict[str, Fact] = {}
     for info in _infos(error):
         metadata = info.get("metadata")
+        told = metadata if isinstance(metadata, dict) else {}
         for name in _CHAIN[kind]:
-            value = metadata.get(name) if isinstance(metadata, dict) else None
-            if (number := _number(value)) is not None:
+            if (number := _number(told.get(name))) is not None:
                 facts[name] = number
+        facts |= limit_of(told.get(STAMP))
     CarnetError.__init__(found, **facts)
     return found
 
