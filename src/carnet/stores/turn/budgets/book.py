@@ -31,7 +31,7 @@ from carnet.ports.money.budgets import (
     Taken,
     short_of,
 )
-from carnet.stores.ledger.budget_rows import BudgetHolding, BudgetRow, read_holding, write_holding
+from carnet.stores.turn.budgets.rows import BudgetHolding, BudgetRow, read_holding, write_holding
 
 _THREE: Final = range(len(PARTS))
 _PLACES: Final[dict[str, int]] = {name: place for place, name in enumerate(PARTS)}
