@@ -25,7 +25,7 @@ from carnet.ports.calls.turns import (
 )
 from carnet.ports.world.outbox import Delivery
 from carnet.stores.database import Flush, Row
-from carnet.stores.turn.budgets import BudgetBook
+from carnet.stores.turn.budgets.book import BudgetBook
 from carnet.stores.turn.callbacks import NotifyingFinish
 from carnet.stores.turn.claim_rules import ClaimRules, Run
 from carnet.stores.turn.finish_rules import FinishRules, appended

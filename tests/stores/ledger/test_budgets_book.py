@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 from carnet.core.messages.interrupt import BudgetRaise
 from carnet.core.people.proof import Spending
 from carnet.ports.money.budgets import Amounts, BudgetShort, BudgetTake, Opening
-from carnet.stores.ledger.budget_rows import (
+from carnet.stores.turn.budgets.book import BudgetBook
+from carnet.stores.turn.budgets.rows import (
     BudgetRow,
     names_in,
     read_budget,
     read_holding,
     write_budget,
 )
-from carnet.stores.turn.budgets import BudgetBook
 
 ROOT = "call:root"
 TOKEN = "token:a"  # that pays for all of it

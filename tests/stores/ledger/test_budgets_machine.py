@@ -22,9 +22,9 @@ from carnet.core.people.proof import Spending
 from carnet.errors import CarnetError
 from carnet.ports.calls.turns import Claimed, Debit, Denied, TurnClaim
 from carnet.ports.money.budgets import Amounts, BudgetTake, Opening
-from carnet.stores.ledger.budget_rows import COLUMNS, BudgetRow, read_budget
 from carnet.stores.postgres import budgets as postgres_budgets
 from carnet.stores.sqlite import budgets as sqlite_budgets
+from carnet.stores.turn.budgets.rows import COLUMNS, BudgetRow, read_budget
 from tests.stores.support import servers
 from tests.stores.support.scenes import Place, a_claim, a_finish
 

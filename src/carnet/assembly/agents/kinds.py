@@ -326,6 +326,7 @@ def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
             last_depth=parts.last_depth,
             auth_source=agent.auth_source,
             policy=parts.policy,
+            asks=settings.engine.is_in_process,
         ),
         name=name,
         system=parts.system(name, agent),
@@ -333,7 +334,6 @@ def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
         steps=parts.steps,
         belongings=_belongings(parts, name),
         cues=agent.cues,
-        asks=settings.engine.is_in_process,
     )
     return Built(agent=answering, is_detached=True, removes=passing.removed)
 

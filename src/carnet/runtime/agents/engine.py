@@ -78,16 +78,14 @@ class EngineAgent:
         steps: Steps | None,
         belongings: Belongings = NOTHING,
         cues: bool = True,
-        asks: bool = False,
     ) -> None:
         """`system` is said first; `passing` is what of callers' messages passes after it.
 
         `calls` are those it makes itself; `name` is its own, for a loop that answers several.
         `belongings` are those of the people for whom it acts. With `cues` its model is told where
-        in its chain it stands. A loop that `asks` can be given more of its named budgets.
+        in its chain it stands.
         """
         self._cues = cues
-        self._asks = asks
         self._belongings = belongings
         self._engine = engine
         self._calls = calls
@@ -145,7 +143,7 @@ class EngineAgent:
 
     def _waits(self, visit: LoopVisit, error: CarnetError) -> Waiting | None:
         """What is asked for where a budget of this agent ended, as its operator has it."""
-        if not (self._asks and visit.call.target.asks and isinstance(error, BudgetExceeded)):
+        if not (self._calls.asks and visit.call.target.asks and isinstance(error, BudgetExceeded)):
             return None
         return visit.ask_for_loop(error) if error.facts.get("budget") == AGENT else None
 

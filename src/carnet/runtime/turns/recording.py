@@ -279,7 +279,6 @@ class Recording(Grown):
             tokens_in=tokens[0],
             tokens_out=tokens[1],
             used=used_of(call, self.outbound, used) if call.granted[0] > 1 else (1, used),
-            tells_all=self._target.takes_budget,
             uses=uses_of(call, tokens, is_over=state != "waiting") if has_quota else (),
             tell=None if call.task is None else self._tell_of(batch, end, tokens, debits),
             is_task=call.task is not None,
@@ -309,11 +308,10 @@ class Recording(Grown):
         self, end: End, debits: Sequence[Debit], batch: list[Event], encoded: list[bytes]
     ) -> dict[str, Any]:
         """What the end of a turn says beside that has not done what was asked."""
-        if isinstance(end, Waiting):
-            return self._waits(end, debits, batch, encoded)
         if not isinstance(end, Failed):
-            return {}
-        return {"code": end.code, "retryable": may_run_again(end, has_spoken=self._spoken > 0)}
+            return self._waits(end, debits, batch, encoded) if isinstance(end, Waiting) else {}
+        again, tells = may_run_again(end, has_spoken=self._spoken > 0), self._target.takes_budget
+        return {"code": end.code, "retryable": again, "tells_all": tells}
 
     def _waits(
         self, end: Waiting, debits: Sequence[Debit], batch: list[Event], encoded: list[bytes]

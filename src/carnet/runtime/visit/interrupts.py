@@ -20,15 +20,30 @@ from msgspec.structs import replace
 
 from carnet.core.call import Call
 from carnet.core.messages.events import Waiting
-from carnet.core.messages.interrupt import PAYMENT, Interrupt, Resolution, check_together
-from carnet.core.money.amount import parse_amount
+from carnet.core.messages.interrupt import (
+    APPROVAL,
+    PAYMENT,
+    BudgetRaise,
+    Interrupt,
+    Resolution,
+    check_together,
+)
+from carnet.core.money.amount import format_amount, parse_amount
 from carnet.errors import BudgetExceeded, Cancelled, DefinitionChanged
-from carnet.runtime.visit.fan_out.shares import more_asked
 from carnet.wire.dialects.policy import own_id
 
 MOST_MESSAGE: Final = 1000  # characters
 MOST_OPTIONS: Final = 32
 MOST_RAISES: Final = 100  # times that who pays is asked for more at one place
+
+_PARTS: Final = frozenset({"money", "calls", "tokens", "seconds"})
+# What an answer may say: how much more it gives. Nothing: as much as was asked for.
+_MONEY: Final = {"type": ["string", "null"], "pattern": r"^[0-9]{1,9}(\.[0-9]{1,6})?$"}
+_COUNT: Final = {
+    "type": ["integer", "string", "null"],
+    "minimum": 1,
+    "pattern": "^[1-9][0-9]{0,11}$",
+}
 
 _MESSAGES: Final = {
     "approval": "The agent asks for your approval.",
@@ -158,6 +173,70 @@ def question(
         options=tuple(options),
         more=None if arguments is None else {"arguments": arguments},
     )
+
+
+def more_asked(call: Call, name: str, short: BudgetExceeded) -> Interrupt | None:
+    """The question for more of a budget that a call has; None where that refuses.
+
+    Args:
+        call: The call whose agent would spend more.
+        name: Of the question.
+        short: The refusal, which names the budget.
+    """
+    allowance = call.allowance
+    while allowance is not None and (allowance.name is None or allowance.name != short.detail):
+        allowance = allowance.above
+    facts, part = short.facts, str(short.facts.get("part"))
+    if allowance is None or not allowance.asks or part not in _PARTS or "limit" not in facts:
+        return None
+    if call.payer.payment is not None:  # its issuer has bounded it, and is not here
+        return None
+    observed, limit = (_count(part, facts[each]) for each in ("observed", "limit"))
+    more = max(limit, observed - limit, 1)
+    shown = {
+        each: _shown(part, each_count)
+        for each, each_count in (("observed", observed), ("limit", limit), ("more", more))
+    }
+    raised = BudgetRaise(
+        budget=allowance.name or "",
+        part=part,
+        more=more,
+        observed=observed,
+        limit=limit,
+        opening=allowance.opening if allowance.above is None else None,
+    )
+    return _question(name, raised, shown)
+
+
+def more_of_loop(name: str, short: BudgetExceeded) -> Interrupt:
+    """The question for more of a budget that a loop counts, such as `turns`."""
+    part, limit = str(short.facts["part"]), int(str(short.facts["limit"]))
+    observed = int(str(short.facts["observed"])) + 1
+    raised = BudgetRaise(budget="", part=part, more=limit, observed=observed, limit=limit)
+    return _question(name, raised, {"observed": observed, "limit": limit, "more": limit})
+
+
+def _question(name: str, raised: BudgetRaise, shown: dict[str, str | int]) -> Interrupt:
+    part = raised.part
+    return Interrupt(
+        kind=APPROVAL,
+        id=name,
+        message=(
+            f"The budget of this run has no {part} left: {shown['observed']} would be used of"
+            f" {shown['limit']}. May it have {shown['more']} more?"
+        ),
+        schema=_MONEY if part == "money" else _COUNT,
+        more={"budget": {"part": part, **shown}},
+        raises=raised,
+    )
+
+
+def _count(part: str, value: object) -> int:
+    return parse_amount(str(value)) if part == "money" else int(str(value))
+
+
+def _shown(part: str, count: int) -> str | int:
+    return format_amount(count) if part == "money" else count
 
 
 class AskingVisit:

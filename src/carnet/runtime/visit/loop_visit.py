@@ -35,8 +35,7 @@ from carnet.ports.engine.calls import AgentAsk, CalleeWaits
 from carnet.ports.trust.policy import OperatorPolicy
 from carnet.runtime.chain.turn_chain import TurnChain
 from carnet.runtime.visit.children import scoped_ordinal
-from carnet.runtime.visit.fan_out.shares import more_of_loop
-from carnet.runtime.visit.interrupts import MOST_RAISES, Paused
+from carnet.runtime.visit.interrupts import MOST_RAISES, Paused, more_of_loop
 from carnet.runtime.visit.visit import Visit
 from carnet.wire.dialects.openai.request import write_message
 from carnet.wire.dialects.policy import own_id
@@ -52,6 +51,7 @@ class CallsOut(Struct, frozen=True, kw_only=True, eq=False):
     last_depth: int  # of a call whose chain carries no limit of its own
     auth_source: str = FORWARD_USER
     policy: OperatorPolicy | None = None  # that is asked before each tool
+    asks: bool = False  # whether its loop can be given more of its named budgets
 
 
 class LoopVisit(Visit):

@@ -15,7 +15,7 @@ from carnet.core.people.proof import Spending
 from carnet.errors import UsageInvalid
 from carnet.ports.money.budgets import CALL, DAY, DAY_US, WARN_AT, BudgetRecord
 from carnet.stores.database import Database, marks
-from carnet.stores.ledger.budget_rows import COLUMNS, read_budget, record_of
+from carnet.stores.turn.budgets.rows import COLUMNS, read_budget, record_of
 
 _NAMES: Final = ", ".join(COLUMNS)
 _STANDING = f"SELECT {_NAMES} FROM budget WHERE name NOT LIKE '{CALL}%'"  # noqa: S608

@@ -10,7 +10,8 @@ from typing import Final, Protocol
 from carnet.faults import point
 from carnet.ports.calls.turns import TurnClaim, TurnFinish
 from carnet.stores.database import Row
-from carnet.stores.ledger.budget_rows import (
+from carnet.stores.turn.budgets.book import BudgetBook
+from carnet.stores.turn.budgets.rows import (
     COLUMNS,
     claimed_names,
     held_names,
@@ -19,7 +20,6 @@ from carnet.stores.ledger.budget_rows import (
     undone_names,
     write_budget,
 )
-from carnet.stores.turn.budgets import BudgetBook
 from carnet.stores.turn.claim_rules import ClaimRules
 from carnet.stores.turn.finish_rules import FinishRules
 

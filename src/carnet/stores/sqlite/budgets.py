@@ -9,7 +9,8 @@ import carnet.faults
 from carnet.faults import point
 from carnet.ports.calls.turns import TurnClaim, TurnFinish
 from carnet.stores.database import Row, marks
-from carnet.stores.ledger.budget_rows import (
+from carnet.stores.turn.budgets.book import BudgetBook
+from carnet.stores.turn.budgets.rows import (
     COLUMNS,
     claimed_names,
     held_names,
@@ -18,7 +19,6 @@ from carnet.stores.ledger.budget_rows import (
     undone_names,
     write_budget,
 )
-from carnet.stores.turn.budgets import BudgetBook
 from carnet.stores.turn.finish_rules import FinishRules
 from carnet.stores.turn.row import Lookup, SqlConnection
 

@@ -25,8 +25,8 @@ from carnet.ports.calls.turns import Claimed, Denied, Known, Nonce, Rate, TurnCl
 from carnet.ports.money.budgets import Taken
 from carnet.stores.database import Row
 from carnet.stores.turn.answers import QUEUED, AnswerRules
-from carnet.stores.turn.budget_rules import SpendingRules
-from carnet.stores.turn.budgets import BudgetBook
+from carnet.stores.turn.budgets.book import BudgetBook
+from carnet.stores.turn.budgets.rules import SpendingRules
 from carnet.stores.turn.interrupts import places
 from carnet.stores.turn.moves import begins
 from carnet.stores.turn.outbound_calls import outbound_row

@@ -35,7 +35,7 @@ from carnet.errors import TooManyWaiting
 from carnet.ports.calls.turns import UNPAID, Debit, Fenced, TurnFinish, whole_cost, within
 from carnet.ports.world.outbox import Delivery
 from carnet.stores.database import Flush, Row
-from carnet.stores.turn.budgets import BudgetBook
+from carnet.stores.turn.budgets.book import BudgetBook
 from carnet.stores.turn.callbacks import CallbacksChanged, NotifyingFinish
 from carnet.stores.turn.interrupts import UnansweredFinish, WaitingFinish, places
 from carnet.stores.turn.outbound_calls import outbound_row

@@ -9,8 +9,8 @@ from carnet.core.chain.turn import Turn, TurnState
 from carnet.ports.calls.turns import TurnFinish
 from carnet.ports.money.budgets import Amounts, BudgetUndo
 from carnet.stores.database import Row
-from carnet.stores.ledger.budget_rows import HELD_BUDGET
-from carnet.stores.turn.budgets import BudgetBook
+from carnet.stores.turn.budgets.book import BudgetBook
+from carnet.stores.turn.budgets.rows import HELD_BUDGET
 from carnet.stores.turn.interrupts import (
     UnansweredFinish,
     WaitingFinish,

@@ -89,8 +89,8 @@ class Payers(NamedTuple):
     def call(
         self, agent: str, text: str, budget: str, run: str, token: str = "", *more: tuple[str, str]
     ) -> Reply:
-        headers: HeaderList = [("carnet-budget", budget), ("x-tangle-runid", run)]
-        headers += [("x-tangle-turnid", "t"), *more]
+        named = (("x-tangle-runid", run), ("x-tangle-turnid", "t"))
+        headers: HeaderList = [("carnet-budget", budget), *named, *more]
         return self.acme.chat(text, agent, token=token or self.acme.token, headers=headers)
 
     def asked(self, run: str, token: str = "") -> dict[str, Any]:

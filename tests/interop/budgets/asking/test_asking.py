@@ -12,8 +12,8 @@ def test_who_pays_is_asked_and_the_run_goes_on_where_it_stopped(payers: Payers) 
     run = "run-goes-on"
     reply = payers.call("several", "5", FOUR, run)
     assert (reply.status, reply.json["error"]["code"]) == (403, "approval_required")
-    told = reply.json["error"]["interrupt"]
-    assert (told["kind"], told["budget"]["part"]) == ("approval", "calls")
+    shown = reply.json["error"]["interrupt"]
+    assert (shown["kind"], shown["budget"]["part"]) == ("approval", "calls")
     asked = payers.asked(run)
     assert asked["budget"] == {"part": "calls", "observed": 5, "limit": 4, "more": 4}
     assert payers.worked(run) == [1, 1, 1]

@@ -31,7 +31,7 @@ from carnet.ports.money.budgets import (
     Taken,
     short_of,
 )
-from carnet.stores.ledger.budget_rows import BudgetRow, Holding, read_holding, write_holding
+from carnet.stores.turn.budgets.rows import BudgetHolding, BudgetRow, read_holding, write_holding
 
 _THREE: Final = range(len(PARTS))
 _PLACES: Final[dict[str, int]] = {name: place for place, name in enumerate(PARTS)}
@@ -69,7 +69,9 @@ class BudgetBook:
                 self._undo(opened, was)
             return self._refused(given, above if is_new else None)
         names = tuple([row.name for row in found])
-        held = Holding(names, given, None if opened is None else opened.name, {}, asked.agreed)
+        held = BudgetHolding(
+            names, given, None if opened is None else opened.name, {}, asked.agreed
+        )
         for row in found:
             for part in _THREE:
                 self._move(row, part, 0, given[part] if part else held.money(row.name))
@@ -100,7 +102,7 @@ class BudgetBook:
             if more and state != "waiting":
                 self._move(row, 0, more if used is None else 0, -more)
         if state == "waiting":
-            return write_holding(Holding(names, rest, opened, {}, kept.agreed))
+            return write_holding(BudgetHolding(names, rest, opened, {}, kept.agreed))
         if opened is not None and opened in self.rows:
             self._close(self.rows[opened])
         if used is not None and not may_go_on:
@@ -108,7 +110,7 @@ class BudgetBook:
         agreed = kept.agreed if used is None else 0
         held = held if used is None else (0, used.calls, used.tokens)
         days = {row.name: row.since for row in found if row.period}
-        return write_holding(Holding(names, held, opened, days, agreed))
+        return write_holding(BudgetHolding(names, held, opened, days, agreed))
 
     def lapse(self, holding: str) -> None:
         """Release what a turn held that waited in vain: it has made its calls, and no more."""
@@ -127,7 +129,7 @@ class BudgetBook:
         for row in found:
             self._move(row, 0, 0, money)
         agreed = kept.agreed + money
-        return write_holding(Holding(kept.names, kept.held, kept.opened, {}, agreed))
+        return write_holding(BudgetHolding(kept.names, kept.held, kept.opened, {}, agreed))
 
     def give_back(self, holding: str, before: str) -> None:
         """Hold as much as before, and no more."""
@@ -323,8 +325,8 @@ class BudgetBook:
         elif row.attempt < above.attempt and row.parent is None:
             limits = (above.limits.money, above.limits.calls, above.limits.tokens)
             for part in _THREE:
-                before, said = row.limits[part], limits[part]
-                row.limits[part] = None if before is None or said is None else max(before, said)
+                before, asked = row.limits[part], limits[part]
+                row.limits[part] = None if before is None or asked is None else max(before, asked)
             row.attempt = above.attempt
             self.changed[row.name] = row
 

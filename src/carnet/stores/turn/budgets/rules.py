@@ -7,8 +7,8 @@ from carnet.errors import InvalidRequest
 from carnet.ports.calls.turns import Answer, Denied, TurnClaim
 from carnet.ports.money.budgets import Amounts, BudgetTake, BudgetUndo, Taken
 from carnet.stores.database import Row
-from carnet.stores.ledger.budget_rows import read_holding
-from carnet.stores.turn.budgets import BudgetBook
+from carnet.stores.turn.budgets.book import BudgetBook
+from carnet.stores.turn.budgets.rows import read_holding
 from carnet.stores.turn.interrupts import RAISES, raise_of
 from carnet.stores.turn.row import place
 

@@ -96,7 +96,7 @@ _BUDGET: Final = place("budget")
 HELD_BUDGET: Final = 8  # in what is read of a turn that is to end
 
 
-class Holding(Struct, frozen=True, array_like=True):
+class BudgetHolding(Struct, frozen=True, array_like=True):
     """What a turn holds, or of one whose end nobody knows has spent, of each of these budgets."""
 
     names: tuple[str, ...]
@@ -110,11 +110,11 @@ class Holding(Struct, frozen=True, array_like=True):
         return self.held[0] if name.startswith(CALL) else self.held[0] + self.agreed
 
 
-read_holding: Final = msgspec.json.Decoder(Holding).decode
+read_holding: Final = msgspec.json.Decoder(BudgetHolding).decode
 _encoder: Final = msgspec.json.Encoder()
 
 
-def write_holding(holding: Holding) -> str:
+def write_holding(holding: BudgetHolding) -> str:
     """The column of a turn's row that says it."""
     return _encoder.encode(holding).decode()
 

@@ -1,0 +1,1 @@
+"""Budgets as the transactions of turns hold, spend and raise them."""
