@@ -28,7 +28,7 @@ Page = dict[str, Any]
 Reload = Callable[[], Awaitable[Page]]
 
 SEES: Final = "admin:config"
-APPLIES: Final = "admin:reload"
+APPLIES: Final = "admin:settings"
 MOST_BYTES: Final = 64 * 1024
 
 
@@ -78,7 +78,7 @@ class ConfigurationChanges:
         await reply_json(exchange, page | proposal.page)
 
     async def apply(self, exchange: Exchange, caller: Caller) -> None:
-        """POST /-/config: make it, over the file whose digest is brought along."""
+        """POST /-/config/apply: make it, over the file whose digest is brought along."""
         asked = await _asked(exchange, caller)
         reload = self._reload()
         if reload is None:
@@ -130,7 +130,7 @@ ROUTES: Final = (
     ),
     Row(
         method="POST",
-        path="/-/config",
+        path="/-/config/apply",
         endpoint=ConfigurationChanges.apply,
         summary="Change a setting in the file, and take it over",
         also=((409, "Page"),),
