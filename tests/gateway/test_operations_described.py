@@ -126,7 +126,7 @@ class Described:
 # Asked in words of their own, about what is theirs: other tests ask it all.
 OWN_WORDS = (
     *("/a2a", "/agents-api/", "/ledger/", "/webfinger", "/agent-key/", "/policy-"),
-    *("/oauth", "/keys/", "/receipts"),
+    *("/oauth", "/keys/", "/receipts", "/-/config/"),
 )
 
 

@@ -75,7 +75,13 @@ def test_a_partner_is_shown_with_its_breaker_and_what_it_publishes_is_text(
     card = {"name": SCRIPT, "description": SCRIPT, "cards": ["A2A"], "skills": [SCRIPT]}
     calls = {"calls": 1, "failed": 1, "code": "x", "last": None, "p50": None, "p95": 1, "cost": "1"}
     agent = {"address": SCRIPT, "section": None, **card, **calls}
-    trust = {"how": "stranger", "url": None, "since": None, "confirmed": True, "known_by": []}
+    trust: dict[str, Any] = {
+        "how": "stranger",
+        "url": None,
+        "since": None,
+        "confirmed": True,
+        "known_by": [],
+    }
     trust |= {"offers_other_keys": True, "pinned": []}
     partner = {"domain": SCRIPT, "is_peer": False, "dialect": None, "max_cost": None, "last": None}
     partner |= {"circuit": circuit, "trust": trust, "agents": [agent], "more": 3}

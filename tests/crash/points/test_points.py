@@ -23,6 +23,7 @@ from tests.crash.points.matrix import (
 from tests.crash.points.test_waiting import WAITING
 from tests.faults.scene import Pair
 from tests.faults.stores import STORES
+from tests.gateway.configuration import test_changes_killed
 from tests.gateway.conversations import test_messages_killed
 from tests.gateway.people import test_sessions_killed
 from tests.gateway.triggers import test_starter_killed
@@ -85,7 +86,7 @@ def test_every_crash_point_is_killed_at() -> None:
     others = {*test_dialogue_points.POINTS, *test_messages_killed.POINTS}
     others |= test_starter_killed.POINTS | set(test_loop_points.MEMORY_POINTS)
     others |= set(test_orchestrator.ASKING) | test_sessions_killed.POINTS | test_killed.POINTS
-    others |= test_vouchers_killed.POINTS
+    others |= test_vouchers_killed.POINTS | test_changes_killed.POINTS
     assert {*CASES, *of_tasks, *WAITING, *question_matrix.CASES, *others} == POINTS
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from carnet.gateway.partners.directory import (
-    Callee,
     Directory,
-    Group,
     KnownCard,
+    Partner,
+    PartnerAgent,
     SectionElsewhere,
     agent_page,
     partner_page,
@@ -37,7 +37,7 @@ def card(url: str) -> KnownCard:
 def test_what_is_known_is_sorted_by_whose_it_is() -> None:
     away = SectionElsewhere(name="away", dialect="samvad", url=f"{URL}/agents/critic")
     lone = SectionElsewhere(name="lone", dialect="tangle", url="https://other.example:8443/v1")
-    directory = Directory([Group("globex.example", URL, peer=GLOBEX)], [away, lone])
+    directory = Directory([Partner("globex.example", URL, peer=GLOBEX)], [away, lone])
     directory.take_card(card(f"{URL}/agents/critic/.well-known/agent-card.json"))
     directory.take_card(card(f"{URL}/.well-known/agent-card.json"))
     directory.take_card(card("https://globex.example:8443/api/agents/x"))  # another gateway
@@ -63,13 +63,13 @@ def test_what_is_known_is_sorted_by_whose_it_is() -> None:
 
 
 def test_how_long_calls_take_is_of_those_that_ended_well() -> None:
-    callee = Callee("@critic@globex.example")
+    callee = PartnerAgent("@critic@globex.example")
     callee.calls = [call("x", took=took, began=100 - took) for took in range(1, 101)]
     callee.calls += [call("x", took=9999, state="failed"), call("x", took=None, state="refused")]
     page = agent_page(callee)
     assert (page["p50"], page["p95"]) == (51, 96)
     assert (page["calls"], page["failed"], page["cost"]) == (102, 2, "0.000005")
-    assert agent_page(Callee("x"))["p95"] is None
+    assert agent_page(PartnerAgent("x"))["p95"] is None
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_how_long_calls_take_is_of_those_that_ended_well() -> None:
 )
 def test_the_breaker_of_a_partner_is_that_of_its_own_addresses(upstream: str, state: str) -> None:
     circuits = [{"upstream": upstream, "state": "open", "failures": 5}]
-    page = partner_page(Group("globex.example", URL, peer=GLOBEX), circuits, None)
+    page = partner_page(Partner("globex.example", URL, peer=GLOBEX), circuits, None)
     assert page["circuit"]["state"] == state
     assert page["trust"] is None
 

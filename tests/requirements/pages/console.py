@@ -13,6 +13,7 @@ _PARTNERS = "tests/gateway/partners/test_directory.py::"
 _MONEY = "tests/gateway/money/"
 _PLAY = "tests/console/operations/test_playground.py::"
 _CHANGES = "tests/gateway/configuration/test_changes.py::"
+_CHANGES_KILLED = "tests/gateway/configuration/test_changes_killed.py::"
 _EDIT = "tests/config/sections/test_edit.py::"
 _AUDIT = "tests/browser/test_audit_pages.py::"
 _TRIES = "tests/browser/test_change_pages.py::"
@@ -391,7 +392,7 @@ ROWS = (
             _CHANGES + "test_no_secret_is_changed_and_nothing_that_is_unknown",
             _CHANGES + "test_nobody_but_an_admin_changes_a_setting",
             _CHANGES + "test_the_page_shows_a_difference_and_applies_it",
-            _CHANGES + "test_a_gateway_that_is_killed_leaves_a_whole_file",
+            _CHANGES_KILLED + "test_a_gateway_that_is_killed_leaves_a_whole_file",
             _TRIES + "test_somebody_changes_a_setting_after_having_seen_the_difference",
             _EDIT + "test_a_value_is_changed_where_it_stands",
             _EDIT + "test_what_cannot_be_changed_line_by_line_is_refused",

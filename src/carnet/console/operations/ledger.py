@@ -1,6 +1,6 @@
 """What somebody has paid: by day, by who was paid, by run; and what may still be spent.
 
-For who may `admin:ledger` also whether the ledger is whole, and whether partners agree with it.
+For who may `admin:books` also whether the ledger is whole, and whether partners agree with it.
 
 Law 1. Sums are of the postings that the page has, and the page says how many these are: the newest.
 Law 2. A picture has the table beside it that it was drawn from.
@@ -29,7 +29,7 @@ Page = dict[str, Any]
 HOME: Final = "/console/ledger"
 NEWEST: Final = 200
 MOST_EXPORTED: Final = 5000  # postings
-AUDITS: Final = "admin:ledger"
+AUDITS: Final = "admin:books"
 DAYS: Final = 14
 WIDTH: Final = 40  # of a bar, and of the room between two
 HEIGHT: Final = 120

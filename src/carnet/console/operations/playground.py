@@ -207,8 +207,7 @@ def _read(answer: ApiAnswer) -> Page:
         return {}
     error = found.get("error")
     if isinstance(error, dict):
-        told = {name: error.get(name) or "" for name in ("code", "message", "hint")}
-        return {"error": told}
+        return {"error": {name: error.get(name) or "" for name in ("code", "message", "hint")}}
     return {"task": found.get("taskId")}
 
 

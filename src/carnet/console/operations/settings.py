@@ -17,7 +17,7 @@ from carnet.wire.grammar.query import read_query, read_word
 Page = dict[str, Any]
 
 HOME: Final = "/console/settings"
-APPLIES: Final = "admin:reload"
+APPLIES: Final = "admin:settings"
 
 
 class SettingPages:
@@ -44,7 +44,8 @@ class SettingPages:
             "sections": sections,
             "q": word,
             "is_set": is_set,
-            "may_reload": caller.may(APPLIES),
+            "may_reload": caller.may("admin:reload"),
+            "may_change": caller.may(APPLIES),
         }
         await self._shell.show(exchange, caller, "operations/settings.html", page)
 
@@ -70,7 +71,7 @@ class SettingPages:
         """POST /console/settings/apply: make it."""
         api, form = self._shell.api.of(exchange), await read_form(exchange)
         asked = _change(form) | {"digest": form.text("digest")}
-        report = (await api.ask("POST", "/-/config", asked)).page
+        report = (await api.ask("POST", "/-/config/apply", asked)).page
         await self._shell.write(exchange, caller, "operations/reloaded.html", {"report": report})
 
     async def reload(self, exchange: Exchange, caller: Caller) -> None:
@@ -92,7 +93,7 @@ def _holds(value: Page, word: str) -> bool:
 ROUTES: Final = (
     *page_row(HOME, SettingPages.show, "The settings in force", permission="admin:config"),
     action_row(
-        "POST", f"{HOME}/reload", SettingPages.reload, "Read them again", permission=APPLIES
+        "POST", f"{HOME}/reload", SettingPages.reload, "Read them again", permission="admin:reload"
     ),
     action_row("GET", f"{HOME}/edit", SettingPages.edit, "The form of one", permission=APPLIES),
     action_row(

@@ -33,8 +33,10 @@ NAMES: Final[dict[str, str]] = {
     "admin:reload": "have the configuration read again",
     "admin:people": "add, see and end people",
     "admin:ledger": "post what partners prove of calls that nobody had told the cost of",
+    "admin:books": "see everybody's budgets, check the ledger, and compare it with partners'",
     "admin:keys": "see whom this gateway believes, and replace and revoke its own keys",
     "admin:config": "see the settings that are in force",
+    "admin:settings": "change them, with admin:config",
     "admin:engine": "ask the agent loop directly, past every ledger",
     EVERY_TOOL: "have every tool of the agent loop used",
 }

@@ -1,6 +1,6 @@
 """What may be spent, and how much of it is used: budgets that were set, and hard limits.
 
-Law 1. Whoever asks is told of what bounds her: her person and her tokens. Who may `admin:ledger` is
+Law 1. Whoever asks is told of what bounds her: her person and her tokens. Who may `admin:books` is
        told of everybody's, and of what partners may owe us.
 Law 2. What is held for calls that run is told apart from what is spent.
 """
@@ -20,7 +20,7 @@ from carnet.wire.grammar.times import when
 
 Page = dict[str, Any]
 
-SEES_ALL: Final = "admin:ledger"
+SEES_ALL: Final = "admin:books"
 MOST: Final = 500  # of each list
 PERSON: Final = "person:"
 BEARER: Final = "token:"

@@ -87,7 +87,7 @@ def verified_page(found: Verified, currency: str) -> Page:
     }
 
 
-_MANAGES: Final[dict[str, Any]] = {"permission": "admin:ledger", "answer": "Page"}
+_MANAGES: Final[dict[str, Any]] = {"permission": "admin:books", "answer": "Page"}
 ROUTES: Final = (
     Row(
         method="GET",

@@ -76,8 +76,8 @@ class PartnerPages:
         peers, strangers = await sources.peers.list(), await sources.strangers.list()
         calls, sections = await sources.records.calls_out(NEWEST), sources.sections()
         groups = [
-            *(Group(peer.domain, peer.url, peer=peer) for peer in peers),
-            *(Group(each.domain, stranger=each) for each in strangers),
+            *(Partner(peer.domain, peer.url, peer=peer) for peer in peers),
+            *(Partner(each.domain, stranger=each) for each in strangers),
         ]
         directory = Directory(groups, sections)
         for card in sources.cards():
@@ -98,7 +98,7 @@ class PartnerPages:
         await reply_json(exchange, page)
 
 
-class Callee:
+class PartnerAgent:
     """One agent elsewhere."""
 
     def __init__(self, address: str) -> None:
@@ -108,7 +108,7 @@ class Callee:
         self.calls: list[CallOut] = []  # the newest first
 
 
-class Group:
+class Partner:
     """One organisation, or one host that nobody has listed."""
 
     def __init__(
@@ -123,13 +123,13 @@ class Group:
         self.url = url.rstrip("/")
         self.peer = peer
         self.stranger = stranger
-        self._callees: dict[str, Callee] = {}
+        self._callees: dict[str, PartnerAgent] = {}
 
-    def callee(self, address: str) -> Callee:
+    def callee(self, address: str) -> PartnerAgent:
         """One of its agents."""
-        return self._callees.setdefault(address, Callee(address))
+        return self._callees.setdefault(address, PartnerAgent(address))
 
-    def callees(self) -> list[Callee]:
+    def callees(self) -> list[PartnerAgent]:
         """All of them, those that were called last first."""
         return sorted(
             self._callees.values(),
@@ -144,11 +144,11 @@ class Group:
 class Directory:
     """Sorts what is known by whose it is."""
 
-    def __init__(self, groups: Sequence[Group], sections: Sequence[SectionElsewhere]) -> None:
+    def __init__(self, groups: Sequence[Partner], sections: Sequence[SectionElsewhere]) -> None:
         self._groups = {group.domain: group for group in reversed(groups)}
         self._sections = {section.name: section for section in sections}
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[Partner]:
         """Peers first, then those that calls went to."""
         return sorted(self._groups.values(), key=lambda group: (group.peer is None, group.domain))
 
@@ -169,7 +169,7 @@ class Directory:
         if group is not None:
             group.callee(call.to).calls.append(call)
 
-    def _of(self, to: str) -> Group | None:
+    def _of(self, to: str) -> Partner | None:
         section = self._sections.get(to)
         if section is not None:
             return self._at(section.url)
@@ -180,16 +180,16 @@ class Directory:
         domain = to.rpartition("@")[2] if to.startswith("@") else ""
         return self._named(domain) if domain else None  # an agent that there is no more
 
-    def _at(self, url: str) -> Group:
+    def _at(self, url: str) -> Partner:
         found = (group for group in self._groups.values() if group.holds(url))
         return next(found, None) or self._named(urlsplit(url).netloc or url)
 
-    def _named(self, domain: str) -> Group:
-        return self._groups.setdefault(domain, Group(domain))
+    def _named(self, domain: str) -> Partner:
+        return self._groups.setdefault(domain, Partner(domain))
 
 
 def partner_page(
-    group: Group, circuits: Sequence[Mapping[str, Any]], pins: Sequence[PinnedKey] | None
+    group: Partner, circuits: Sequence[Mapping[str, Any]], pins: Sequence[PinnedKey] | None
 ) -> Page:
     """One organisation; `pins` are None for who may not see whom we trust."""
     callees = group.callees()
@@ -208,13 +208,13 @@ def partner_page(
     }
 
 
-def _circuit(group: Group, circuits: Sequence[Mapping[str, Any]]) -> Page:
+def _circuit(group: Partner, circuits: Sequence[Mapping[str, Any]]) -> Page:
     """How its breaker stands: the worst of those of its addresses."""
     found = [dict(each) for each in circuits if group.holds(str(each["upstream"]))]
     return found[0] if found else {"state": "closed", "failures": 0}
 
 
-def _trust(group: Group, pins: Sequence[PinnedKey]) -> Page:
+def _trust(group: Partner, pins: Sequence[PinnedKey]) -> Page:
     """How it came to be trusted, by what we know one another, and which of its keys are pinned."""
     peer, stranger = group.peer, group.stranger
     sender = AGENT + group.domain
@@ -239,7 +239,7 @@ def _trust(group: Group, pins: Sequence[PinnedKey]) -> Page:
     }
 
 
-def agent_page(callee: Callee) -> Page:
+def agent_page(callee: PartnerAgent) -> Page:
     """One agent: what it publishes, and how the newest calls to it went."""
     calls, cards = callee.calls, callee.cards
     took = sorted(call.took for call in calls if call.took is not None and call.state == _DONE)
