@@ -24,6 +24,10 @@ _BROWSER = "tests/browser/test_run_page.py::"
 _MANY = "tests/browser/test_many.py::"
 _LINK = "tests/assembly/console/test_link.py::"
 _ATTACKS = "tests/console/test_shell_attacks.py::"
+_ROLES = "tests/console/test_roles.py::"
+_OTHERS = "tests/console/owner/test_others.py::"
+_STORED = "tests/browser/hostile/test_stored.py::"
+_DRAWN = "tests/browser/hostile/test_live_chat.py::"
 
 ROWS = (
     Row(
@@ -47,6 +51,11 @@ ROWS = (
         "console, roles",
         (
             _SHELL + "test_a_role_may_what_the_row_says_and_no_more",
+            _ROLES + "test_each_role_is_let_in_where_its_permissions_say_so_and_nowhere_else",
+            _ROLES + "test_only_what_signs_in_and_draws_is_open_to_everybody",
+            _ROLES + "test_every_row_that_is_served_is_in_the_table",
+            _OTHERS + "test_nobody_does_anything_to_what_is_anothers",
+            _OTHERS + "test_who_only_looks_changes_nothing_that_is_hers_either",
             _SHELL + "test_only_pages_that_somebody_may_see_are_listed",
             _ATTACKS + "test_every_row_is_refused_without_its_permission",
             _RUNS + "test_a_run_of_somebody_else_is_not_there",
@@ -60,6 +69,7 @@ ROWS = (
         "console, CSRF",
         (
             _SHELL + "test_a_change_without_the_csrf_token_is_refused",
+            _ROLES + "test_no_change_of_the_whole_api_is_made_without_the_csrf_token",
             _SHELL + "test_the_page_of_another_site_reads_and_changes_nothing",
             _SIGN_IN + "test_the_page_of_another_site_signs_nobody_in",
         ),
@@ -73,7 +83,51 @@ ROWS = (
             _SHELL + "test_a_page_is_guarded_against_scripts_frames_and_other_hosts",
             _RUNS + "test_what_somebody_wrote_is_text_in_every_page",
             _ATTACKS + "test_what_is_replayed_is_text",
+            _STORED + "test_what_is_stored_is_text_on_every_page",
+            _STORED + "test_what_a_page_is_asked_for_is_text_on_it",
+            _STORED + "test_what_is_kept_is_text_wherever_it_is_opened",
+            _STORED + "test_the_drawers_show_text",
+            _STORED + "test_what_is_refused_is_told_as_text",
+            _STORED + "test_what_is_stored_adds_no_event_to_a_stream",
+            _DRAWN + "test_what_agents_stream_is_drawn_as_text",
+            _DRAWN + "test_tools_and_questions_are_drawn_as_text",
+        ),
+    ),
+    Row(
+        "console:data",
+        "A twin, an export and the CSV are data to a browser, named and typed by the gateway, and "
+        "begin no formula.",
+        "console, everywhere",
+        (
+            _STORED + "test_a_twin_is_data_and_nothing_else",
+            _STORED + "test_what_leaves_as_a_file_is_named_and_typed_by_us",
+            _LEDGER + "test_what_a_program_would_run_as_a_formula_is_text_in_the_table",
+        ),
+    ),
+    Row(
+        "console:frames",
+        "A page of the console stands in no frame of another page.",
+        "console, clickjacking",
+        (
             _ATTACKS + "test_what_is_refused_stands_in_no_frame_either",
+            "tests/browser/hostile/test_frames.py::test_no_page_stands_in_a_frame_of_another",
+        ),
+    ),
+    Row(
+        "console:guesses",
+        "Wrong tokens at the form are counted for their address; a good one comes in.",
+        "console, sign-in",
+        (_OTHERS + "test_who_guesses_at_the_form_is_told_nothing_more_for_a_while",),
+    ),
+    Row(
+        "console:ports",
+        "Who signs in or out at one gateway of a host stays as she was at another on the same host.",
+        "console, sign-in",
+        (
+            "tests/browser/test_two_gateways.py::"
+            "test_who_signs_in_or_out_at_one_gateway_stays_at_the_other",
+            "tests/guards/caller/test_session.py::"
+            "test_its_name_has_the_port_which_a_browser_does_not_tell_apart",
         ),
     ),
     Row(
@@ -195,6 +249,18 @@ ROWS = (
             _RUNS + "test_a_run_is_followed_live_until_it_has_ended",
             _LIVE + "test_however_many_watch_it_is_read_once_for_all_of_them",
             _LIVE + "test_who_has_left_is_shown_nothing_more",
+        ),
+    ),
+    Row(
+        "console:load",
+        "All that is watched is read at a bounded rate, of which every caller has the same part; "
+        "a hop keeps 0.97 of its requests for a CPU second while ten consoles are open (`make bench "
+        "ARGS=consoles`).",
+        "console, must show 4",
+        (
+            _LIVE + "test_the_more_there_is_to_read_the_longer_it_rests",
+            _LIVE + "test_who_has_opened_much_makes_nobody_else_wait",
+            _LIVE + "test_what_one_pays_for_is_shared_with_nobody_who_sees_all",
         ),
     ),
     Row(
