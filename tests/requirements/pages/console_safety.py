@@ -3,7 +3,7 @@
 from tests.requirements.rows import Row
 
 _ATTACKS = "tests/console/test_shell_attacks.py::"
-_OTHERS = "tests/console/owner/test_others.py::"
+_OTHERS = "tests/console/owner/test_inbox_others.py::"
 _STORED = "tests/browser/hostile/test_stored.py::"
 _LEDGER = "tests/console/operations/test_ledger.py::"
 _LIVE = "tests/console/test_live.py::"
