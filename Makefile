@@ -187,7 +187,7 @@ worst: $(VENV)/.dev ## Let one caller do its worst for a minute, and measure wha
 	@$(BIN)/python -m tests.worst $(ARGS)
 
 .PHONY: bench
-bench: $(BENCH_VENV)/.self ## Measure a hop beside other gateways, in an environment of its own; ARGS=engine a turn beside other loops, ARGS=conversation durable steps, ARGS=owner a person's conversations
+bench: $(BENCH_VENV)/.self ## Measure a hop beside other gateways, in an environment of its own; ARGS=engine a turn beside other loops, ARGS=conversation durable steps, ARGS=owner a person's conversations, ARGS=consoles a hop while ten people watch
 	@$(BENCH_VENV)/bin/python -m bench $(ARGS)
 
 # ------------------------------------------------------------------------------------ upkeep

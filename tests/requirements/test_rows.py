@@ -38,7 +38,7 @@ from tests.requirements.designs.bodies import agents_api as agents_api_body
 from tests.requirements.designs.identity import mentionable as identity
 from tests.requirements.designs.mentions import addresses as mentioned_addresses
 from tests.requirements.markers import grown, left_out, odd_tests
-from tests.requirements.pages import console
+from tests.requirements.pages import console, console_safety
 from tests.requirements.rows import Row
 
 TABLES = {
@@ -56,7 +56,7 @@ TABLES = {
     "dialogue": dialogue.ROWS,
     "security": security.ROWS,
     "faults": faults.ROWS,
-    "console": console.ROWS,
+    "console": (*console.ROWS, *console_safety.ROWS),
 }
 ROWS = [row for rows in TABLES.values() for row in rows]
 

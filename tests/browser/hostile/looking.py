@@ -52,14 +52,14 @@ class Opened:
     def __init__(self, page: Page, hostile: Hostile) -> None:
         self.page = page
         self.url = hostile.acme.url
-        self.told: list[str] = []
-        page.on("pageerror", lambda error: self.told.append(f"error {error}"))
-        page.on("dialog", lambda dialog: self.told.append(f"dialog {dialog.message}"))
+        self.noted: list[str] = []
+        page.on("pageerror", lambda error: self.noted.append(f"error {error}"))
+        page.on("dialog", lambda dialog: self.noted.append(f"dialog {dialog.message}"))
         page.on("request", self._asked)
 
     def _asked(self, request: Request) -> None:
         if not request.url.startswith(f"{self.url}/") or request.url.startswith(f"{self.url}/evil"):
-            self.told.append(f"request {request.url}")
+            self.noted.append(f"request {request.url}")
 
     def open(self, path: str) -> Page:
         """Open a page, and look at it."""
@@ -72,7 +72,7 @@ class Opened:
         assert self.page.evaluate("window.found") == [], what
         assert self.page.evaluate(_ATTRIBUTES) == [], what
         assert self.page.locator(f"[{MARK}]").count() == 0, what
-        assert self.told == [], what
+        assert self.noted == [], what
 
     def shows_it(self) -> bool:
         """Whether what was stored stands there, as text or as the value of an attribute."""

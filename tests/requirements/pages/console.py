@@ -33,6 +33,10 @@ _BROWSER = "tests/browser/test_run_page.py::"
 _MANY = "tests/browser/test_many.py::"
 _LINK = "tests/assembly/console/test_link.py::"
 _ATTACKS = "tests/console/test_shell_attacks.py::"
+_ROLES = "tests/console/test_shell_roles.py::"
+_OTHERS = "tests/console/owner/test_inbox_others.py::"
+_STORED = "tests/browser/hostile/test_stored.py::"
+_DRAWN = "tests/browser/hostile/test_live_chat.py::"
 
 ROWS = (
     Row(
@@ -56,6 +60,11 @@ ROWS = (
         "console, roles",
         (
             _SHELL + "test_a_role_may_what_the_row_says_and_no_more",
+            _ROLES + "test_each_role_is_let_in_where_its_permissions_say_so_and_nowhere_else",
+            _ROLES + "test_only_what_signs_in_and_draws_is_open_to_everybody",
+            _ROLES + "test_every_row_that_is_served_is_in_the_table",
+            _OTHERS + "test_nobody_does_anything_to_what_is_anothers",
+            _OTHERS + "test_who_only_looks_changes_nothing_that_is_hers_either",
             _SHELL + "test_only_pages_that_somebody_may_see_are_listed",
             _ATTACKS + "test_every_row_is_refused_without_its_permission",
             _RUNS + "test_a_run_of_somebody_else_is_not_there",
@@ -69,6 +78,7 @@ ROWS = (
         "console, CSRF",
         (
             _SHELL + "test_a_change_without_the_csrf_token_is_refused",
+            _ROLES + "test_no_change_of_the_whole_api_is_made_without_the_csrf_token",
             _SHELL + "test_the_page_of_another_site_reads_and_changes_nothing",
             _SIGN_IN + "test_the_page_of_another_site_signs_nobody_in",
         ),
@@ -82,7 +92,14 @@ ROWS = (
             _SHELL + "test_a_page_is_guarded_against_scripts_frames_and_other_hosts",
             _RUNS + "test_what_somebody_wrote_is_text_in_every_page",
             _ATTACKS + "test_what_is_replayed_is_text",
-            _ATTACKS + "test_what_is_refused_stands_in_no_frame_either",
+            _STORED + "test_what_is_stored_is_text_on_every_page",
+            _STORED + "test_what_a_page_is_asked_for_is_text_on_it",
+            _STORED + "test_what_is_kept_is_text_wherever_it_is_opened",
+            _STORED + "test_the_drawers_show_text",
+            _STORED + "test_what_is_refused_is_told_as_text",
+            _STORED + "test_what_is_stored_adds_no_event_to_a_stream",
+            _DRAWN + "test_what_agents_stream_is_drawn_as_text",
+            _DRAWN + "test_tools_and_questions_are_drawn_as_text",
         ),
     ),
     Row(
