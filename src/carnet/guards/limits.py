@@ -316,7 +316,9 @@ class Concurrency:
 
 
 def counted_as(candidate: Candidate) -> str:
-    """The sender whose rate and quotas a signed claim uses."""
+    """The sender whose rate and quotas a claim uses that is signed, or brings an access token."""
+    if candidate.grant is not None:  # each user of an issuer has its own
+        return candidate.caller.actor.name
     peer = candidate.peer
     return candidate.proof.sender if peer is None else AGENT + peer.domain
 

@@ -178,12 +178,9 @@ class Intake:
     def _rates(self, candidate: Candidate) -> tuple[Rate, ...]:
         by = self._by
         rates: tuple[Rate, ...] = ()
-        is_granted = candidate.grant is not None
-        if by is not None and (is_granted or candidate.claim.proof is not None):
+        if by is not None and (candidate.claim.proof or candidate.grant) is not None:
             agent = f"agent:{candidate.target.name}"
-            # Each user of an issuer has a rate of its own.
-            counted = candidate.caller.actor.name if is_granted else counted_as(candidate)
-            sender = bucket_of(counted)
+            sender = bucket_of(counted_as(candidate))
             rates = (
                 Rate(bucket=sender, calls=by.sender_calls, seconds=MINUTE),
                 Rate(bucket=agent, calls=by.agent_calls, seconds=MINUTE),

@@ -132,7 +132,7 @@ class Issuers:
         if known is not None:
             return known.grant
         if one.introspection_url is not None:
-            found = await self._told(one, token, ours, now)
+            found = await self._introspected(one, token, ours, now)
         else:
             found = await self._verified(one, token, ours, now)
         kept.keep(digest, found)
@@ -177,7 +177,9 @@ class Issuers:
 
     # -------------------------------------------------------------- by asking
 
-    async def _told(self, one: OAuthIssuer, token: Secret, ours: frozenset[str], now: int) -> _Kept:
+    async def _introspected(
+        self, one: OAuthIssuer, token: Secret, ours: frozenset[str], now: int
+    ) -> _Kept:
         unknown = _Kept(None, now + ASKED_SECONDS * SECOND_US)
         answer = await self._ask(one, token)
         if answer.get("active") is not True:

@@ -163,10 +163,10 @@ def _explained(status: int, code: str, places: _Places, wait: int | None) -> Car
     kind = BY_CODE[code]
     if kind in _CHAIN and status in {413, 429}:  # R1: the code first, then the status
         facts = {name: _number(places, name) for name in _CHAIN[kind]}
-        told: dict[str, Fact] = {name: facts[name] for name in facts if facts[name] is not None}
+        known: dict[str, Fact] = {name: facts[name] for name in facts if facts[name] is not None}
         for place in places:
-            told |= limit_of(place.get(STAMP))
-        return Failed(code, told).error()
+            known |= limit_of(place.get(STAMP))
+        return Failed(code, known).error()
     if kind in _BUSY:
         seconds = DEFAULT_WAIT_SECONDS if wait is None else wait
         return PeerBusy(peer_status=status, peer_code=code, retry_after=seconds)

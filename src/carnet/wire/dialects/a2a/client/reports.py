@@ -182,11 +182,11 @@ def _too_deep(kind: type[CarnetError], error: object) -> CarnetError:
     facts: dict[str, Fact] = {}
     for info in _infos(error):
         metadata = info.get("metadata")
-        told = metadata if isinstance(metadata, dict) else {}
+        given = metadata if isinstance(metadata, dict) else {}
         for name in _CHAIN[kind]:
-            if (number := _number(told.get(name))) is not None:
+            if (number := _number(given.get(name))) is not None:
                 facts[name] = number
-        facts |= limit_of(told.get(STAMP))
+        facts |= limit_of(given.get(STAMP))
     CarnetError.__init__(found, **facts)
     return found
 
