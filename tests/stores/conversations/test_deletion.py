@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
+from carnet.core.messages.outbound_call import OutboundCall
 from carnet.core.people.identity import owner_of
 from carnet.ports.calls.triggers import Room
 from carnet.ports.world.outbox import Delivery
@@ -130,3 +131,20 @@ async def test_what_was_told_of_its_turns_goes_and_is_found_by_an_index(
     for sql, args in asked:
         plan = [str(row[-1]) for row in place.rows(f"{explain} {sql}", *args)]
         assert not [step for step in plan if re.search("Seq Scan on outbox|SCAN outbox", step)]
+
+
+async def test_what_was_signed_of_its_calls_out_goes_and_their_receipts_stay(
+    store: Store, place: Place
+) -> None:
+    """It holds a digest of what was said; of somebody else's run of that name it stays."""
+    begun = await kept(store, "a", owner="token:alice")
+    call = OutboundCall(
+        ordinal=0, child_turn="c", to="x", depth=1, state="done", sent="digest", receipt="proof"
+    )
+    for payer, actor in ((scenes.ALICE, "token:alice"), (scenes.BOB, "token:bob")):
+        claim = a_claim("run_a", turn="turn_a", actor=actor, payer=payer)
+        turn = claimed(await store.turns.claim(claim))
+        await store.turns.finish(scenes.a_finish(turn, payer=payer, outbound=(call,)))
+    await store.conversations.deletion.delete(begun.conversation, NOW)
+    rows = place.rows("SELECT sent, receipt FROM outbound ORDER BY turn")
+    assert rows == [(None, "proof"), ("digest", "proof")]

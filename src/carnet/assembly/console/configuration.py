@@ -33,8 +33,7 @@ _REFERENCE: Final = "a reference, "  # what a reader of secrets expects
 
 def operation_rows(settings: Settings, operations: Operations) -> list[Row]:
     """The rows of what operators ask and change."""
-    source = settings.source
-    file = None if source is None else StoredConfiguration(settings, source)
+    file = StoredConfiguration(settings, settings.source)
     changes = ConfigurationChanges(file, lambda: operations.reloading)
     return [*offered(OPERATIONS, operations), *offered(CHANGES, changes)]
 
@@ -51,7 +50,8 @@ class StoredConfiguration:
         """What a change would be, read as `carnet config check` reads a file."""
         path, reader = self._key(section, key)
         before = self._text()
-        after, errors = before, ()
+        after = before
+        errors: tuple[str, ...] = ()
         try:
             after = edited(before, path, None if value is None else read_written(value, reader))
         except (EditRefused, Wrong) as error:
@@ -66,13 +66,10 @@ class StoredConfiguration:
             lineterm="",
             n=2,
         )
-        is_read = read is not None and now is not None
-        page: dict[str, Any] = {
-            "diff": list(diff),
-            "changed": changed(now, read) if is_read else [],
-            "needs_restart": pending(now, read) if is_read else [],
-            "overruled_by": self._overruled(path),
-        }
+        page: dict[str, Any] = {"diff": list(diff), "overruled_by": self._overruled(path)}
+        both = None if read is None or now is None else (now, read)
+        page["changed"] = [] if both is None else changed(*both)
+        page["needs_restart"] = [] if both is None else pending(*both)
         return Proposal(
             key=dotted(path),
             before=before,

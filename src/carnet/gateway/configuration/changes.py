@@ -59,17 +59,11 @@ class ConfigurationFile(Protocol):
 class ConfigurationChanges:
     """Changes a value of it."""
 
-    def __init__(self, file: ConfigurationFile | None, reload: Callable[[], Reload | None]) -> None:
-        """`reload` takes over what the file says; without a file there is nothing to change."""
-        self._its_file = file
+    def __init__(self, file: ConfigurationFile, reload: Callable[[], Reload | None]) -> None:
+        """`reload` takes over what the file says; None where nothing is read again."""
+        self._file = file
         self._reload = reload
         self._one_at_a_time = asyncio.Lock()
-
-    @property
-    def _file(self) -> ConfigurationFile:
-        if self._its_file is None:
-            raise RouteNotFound
-        return self._its_file
 
     async def preview(self, exchange: Exchange, caller: Caller) -> None:
         """POST /-/config/preview: what a change would be, without making it."""
