@@ -127,9 +127,11 @@ async def test_whoever_leaves_before_it_has_a_place_leaves_nothing_behind(gate: 
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize(("error", "told"), [(ValueError, ValueError), (SystemExit, RuntimeError)])
+@pytest.mark.parametrize(
+    ("error", "raised"), [(ValueError, ValueError), (SystemExit, RuntimeError)]
+)
 async def test_what_it_raises_is_told_and_gives_its_place_back(
-    error: type[BaseException], told: type[Exception], *, is_async: bool
+    error: type[BaseException], raised: type[Exception], *, is_async: bool
 ) -> None:
     def raises(_: str) -> None:
         raise error
@@ -139,6 +141,6 @@ async def test_what_it_raises_is_told_and_gives_its_place_back(
 
     function = OperatorFunction(fails if is_async else raises, seconds=60)
     for _ in range(2 * MOST_OF_ACTOR):
-        with pytest.raises(told):
+        with pytest.raises(raised):
             await function.ask("alice", "alice")
     function.close()
