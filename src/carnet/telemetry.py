@@ -152,10 +152,9 @@ class CallNote(Struct, frozen=True, kw_only=True):
         if self.caller is not None:
             fields["caller"] = cut(self.caller)
         fields["depth"], fields["state"] = self.depth, self.state
-        if self.attempt is not None:
-            fields["attempt"] = self.attempt
-        if self.task is not None:
-            fields["task"] = self.task
+        if self.attempt is not None or self.task is not None:
+            more = {"attempt": self.attempt, "task": self.task}
+            fields |= {name: value for name, value in more.items() if value is not None}
         return _written(fields)
 
 
