@@ -17,9 +17,9 @@ ROOT = Path(__file__).parents[2]
 BOUNDS = {
     "token hop": 526,
     "budget hop": 541,
-    "token echo": 465,
-    "a2a echo": 543,
-    "signed echo": 599,
+    "token echo": 468,
+    "a2a echo": 544,
+    "signed echo": 602,
     "signed hop": 787,
 }
 MOST_ROUNDS = 5  # on a machine that is busy with others, no request of a round may be undisturbed

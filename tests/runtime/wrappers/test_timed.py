@@ -10,8 +10,9 @@ from carnet.core.call import Call
 from carnet.core.messages.events import Done, End, Text
 from carnet.core.messages.output import Output
 from carnet.errors import ProviderTimeout
-from carnet.runtime.wrappers.timed import Deadlines, Timed
+from carnet.runtime.wrappers.timed import Deadlines, Detached, Timed
 from carnet.testing.clock import FakeClock
+from carnet.testing.wait import until_so
 from tests.runtime.scene import GOOD, Paper, collect, fail, make_call, saying
 
 NOW = 1_800_000_000.0  # where a FakeClock stands
@@ -100,6 +101,25 @@ async def test_a_cancellation_by_the_caller_stays_one() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert hanging.ended == "cancelled"
+
+
+async def test_a_cancellation_in_the_turn_in_which_an_agent_ends_is_no_error() -> None:
+    loop, may_end = asyncio.get_running_loop(), asyncio.Event()
+    wrong: list[object] = []
+    loop.set_exception_handler(lambda _, context: wrong.append(context))
+
+    async def ends(_: Call, out: Output, /) -> Done:
+        del out
+        await may_end.wait()
+        return Done()
+
+    listening = asyncio.create_task(collect(Detached(ends), make_call()))
+    await until_so(lambda: bool(may_end._waiters))  # noqa: SLF001  it waits
+    may_end.set()
+    loop.call_soon(listening.cancel)  # after the agent has ended, and before its listener hears
+    with pytest.raises(asyncio.CancelledError):
+        await listening
+    assert wrong == []
 
 
 async def test_a_cancellation_at_the_very_deadline_is_the_callers() -> None:

@@ -195,11 +195,11 @@ class Detached:
         loop = asyncio.get_running_loop()
         ended = loop.create_future()
         speaking = loop.create_task(self._agent(call, out))
-        speaking.add_done_callback(ended.set_result)  # of C: no function of ours is called
+        # Whoever listens may have been cancelled in the very turn in which the agent ends.
+        speaking.add_done_callback(lambda _: None if ended.done() else ended.set_result(None))
         try:
             await ended
         except BaseException:
-            speaking.remove_done_callback(ended.set_result)
             if not speaking.done():
                 await self._leave(speaking, call)
             raise
