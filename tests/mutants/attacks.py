@@ -201,7 +201,12 @@ RESOURCES = (
         "if len(self._peers) >= MOST_PEERS:",
         "if False:",
     ),
-    Mutant("security:a60:log", "telemetry.py", 'return _SECRETS.sub("***", text)', "return text"),
+    Mutant(
+        "security:a60:log",
+        "telemetry.py",
+        'return _SECRETS.sub("***", text)\n',
+        "return text\n",
+    ),
     Mutant(
         "security:a68:guessing",
         "guards/caller/failures.py",

@@ -285,8 +285,8 @@ CONSOLE = (
     Mutant(
         "console:live",
         "console/live.py",
-        "if self._began < asked:",
-        "if self._began < asked or True:",
+        "if not self.is_newer(since):",
+        "if True:",
         tests=("test_however_many_watch_it_is_read_once_for_all_of_them",),
     ),
     Mutant(
@@ -390,7 +390,7 @@ CONSOLE = (
     Mutant(
         "console:fixation",
         "console/sign_in.py",
-        'return path if is_ours and "//" not in path and "/." not in path else HOME',
+        "return path if is_ours and is_plain else HOME",
         "return path",
         tests=("test_who_has_signed_in_goes_on_to_a_page_of_the_console_alone",),
     ),

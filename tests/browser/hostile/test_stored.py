@@ -15,7 +15,7 @@ from tests.console.pages import PAGES
 from tests.support.http import stream
 
 LIVE = [row for row in PAGES if row.path.startswith("/console/live/")]
-FILES = [row for row in PAGES if row.path.endswith("/csv")]
+FILES = [row for row in PAGES if row.path.endswith(("/csv", "/export"))]
 SHOWN = [row for row in PAGES if row not in LIVE and row not in FILES]
 WHOLE = [row for row in SHOWN if row.media == "text/html"]
 # What a page may be asked for, by whatever name.
@@ -143,6 +143,10 @@ def test_what_leaves_as_a_file_is_named_and_typed_by_us(hostile: Hostile) -> Non
         assert reply.headers["x-content-type-options"] == "nosniff"
         name = reply.headers["content-disposition"]
         assert re.fullmatch(r'attachment; filename="cnv_[0-9a-z-]+\.(json|md)"', name)
+    postings = browser.send("GET", "/console/ledger/export")
+    assert postings.headers["content-type"] == "application/json; charset=utf-8"
+    assert postings.headers["content-disposition"] == 'attachment; filename="ledger.json"'
+    assert postings.headers["x-content-type-options"] == "nosniff"
     table = browser.send("GET", "/console/ledger/csv")
     assert table.headers["content-disposition"] == 'attachment; filename="ledger.csv"'
     assert table.headers["x-content-type-options"] == "nosniff"

@@ -30,9 +30,11 @@ def office(tmp_path_factory: pytest.TempPathFactory, server: servers.Server) -> 
     """Two gateways, at which one task of an agent runs at a time."""
     limits = "[limits]\ntasks_per_agent = 1\n"
     with a_house(tmp_path_factory.mktemp("people"), server, limits) as house:
-        house.open(
-            2, {"CARNET__LIMITS__SENDER_CALLS_PER_MINUTE": "1000000"}
-        )  # asked until it holds
+        more = {
+            "CARNET__LIMITS__SENDER_CALLS_PER_MINUTE": "1000000",  # asked until it holds
+            "CARNET__GATEWAY__PUBLIC_URL": "http://127.0.0.1:8700",  # of both: one cookie
+        }
+        house.open(2, more)
         yield house
 
 

@@ -31,7 +31,7 @@ OPEN = ["/healthz", "/readyz", "/openapi.json", "/-/errors/internal"]
 EXPECTED = {
     *("date", "content-type", "content-length", "cache-control", "connection", "allow"),
     *("www-authenticate", "retry-after", "x-should-retry", "x-tangle-runid", "x-tangle-turnid"),
-    *("x-correlation-id", "x-request-id"),
+    *("x-correlation-id", "x-request-id", "x-content-type-options"),
 }
 
 

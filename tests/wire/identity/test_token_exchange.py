@@ -51,6 +51,7 @@ def test_a_rule_is_for_its_methods_users_and_agents() -> None:
 
 
 def test_scopes_permit_what_they_stand_for_at_one_agent() -> None:
-    assert permissions_of(SCOPES, "a", pays=True) == {"call:a", "pay", "run:read", "run:cancel"}
-    assert permissions_of([SEND], "a", pays=False) == {"call:a"}
+    rights = {"call:a", "pay", "run:read", "run:cancel"}
+    assert permissions_of(SCOPES, "a", pays=True) == rights | set(SCOPES)
+    assert permissions_of([SEND], "a", pays=False) == {"call:a", SEND}
     assert permissions_of(["x"], "a", pays=True) == frozenset()
