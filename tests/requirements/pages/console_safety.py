@@ -49,8 +49,8 @@ ROWS = (
     Row(
         "console:load",
         "All that is watched is read at a bounded rate, of which every caller has the same part; "
-        "a hop keeps 0.97 of its requests for a CPU second while ten consoles are open, which "
-        "`make bench ARGS=consoles` measures.",
+        "`make bench ARGS=consoles` measures what a hop keeps of its requests for a CPU second "
+        "while ten consoles are open, with a floor of 0.97.",
         "console, must show 4",
         (
             _LIVE + "test_the_more_there_is_to_read_the_longer_it_rests",
