@@ -144,6 +144,10 @@ coverage: $(VENV)/.dev ## Print branch coverage; core, wire and guards must be w
 	  $(BIN)/python -m coverage run --branch -m pytest -q tests/$$room && \
 	  $(BIN)/python -m coverage report --include="src/carnet/$$room/*" --fail-under=100; done
 
+.PHONY: stores
+stores: $(VENV)/.dev ## Run all tests, those of gateways on both stores, where make test chooses one for each file
+	@$(BIN)/python -m pytest -q --stores=both $(AT_ONCE) $(PYTEST_ARGS)
+
 .PHONY: crash
 crash: $(VENV)/.dev ## Run the kills of the tests on both stores, then 300 under load and 10 at every crash point
 	@$(BIN)/python -m pytest -q --stores=both $(AT_ONCE) tests/crash

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from carnet.telemetry import undeclared
-from tests import bytecode, ordering
+from tests import bytecode, ordering, selection
 from tests.bytecode import pytest_collection
-from tests.ordering import pytest_collection_modifyitems, pytest_configure
+from tests.ordering import pytest_configure
+from tests.selection import pytest_report_header
 from tests.support import memory
 from tests.support.organisation import ended_with_it
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = [
     "pytest_addoption",
     "pytest_collection",
-    "pytest_collection_modifyitems",
     "pytest_configure",
+    "pytest_report_header",
     "server",
 ]
 
@@ -61,12 +62,14 @@ logging.getLogger("carnet").addHandler(Undeclared())
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     ordering.pytest_addoption(parser)
-    parser.addoption(
-        "--stores",
-        choices=("one", "both"),
-        default="one",
-        help="kill each gateway of tests/crash on one store, chosen by the test's name, or on both",
-    )
+    selection.pytest_addoption(parser)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Choose the stores, then put the files in order."""
+    selection.select(config, items)
+    ordering.put_in_order(config, items)
 
 
 def pytest_collection_finish() -> None:

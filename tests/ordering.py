@@ -42,8 +42,7 @@ def in_order(files: list[str], seconds: dict[str, float], order: str) -> list[st
     return known[::-1] if order == "reversed" else known
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def put_in_order(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the files in order."""
     files = [file_of(item.nodeid) for item in items]
     order = in_order(files, json.loads(KEPT.read_text()), config.getoption("order"))

@@ -30,7 +30,7 @@ from tests.crash.points.matrix import CASES, Case
 from tests.crash.points.question_matrix import QuestionCase
 from tests.crash.points.task_matrix import TaskCase
 from tests.faults.scene import Pair, two_gateways
-from tests.faults.stores import STORES
+from tests.selection import STORES
 from tests.stores.support import servers
 
 

@@ -5,9 +5,9 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from tests.crash.points.choice import ByStore, chosen
+from tests.crash.points.choice import ByStore
 from tests.faults.scene import Pair, two_gateways
-from tests.faults.stores import STORES
+from tests.selection import STORES, chosen
 from tests.stores.conftest import place
 from tests.stores.support import servers
 

@@ -13,7 +13,6 @@ from carnet.stores.open import database_path, is_postgres
 from tests.stores.support import servers
 from tests.support.organisation import Organisation
 
-STORES = ("sqlite", "postgres")
 _URL = re.compile(r'^url = "(.+)"', re.MULTILINE)
 
 

@@ -15,7 +15,8 @@ import pytest
 
 from carnet.testing.wait import until
 from tests.faults.scene import HELD, HELD_CONFIG, PRICE, ids
-from tests.faults.stores import STORES, move_to, number, rows
+from tests.faults.stores import move_to, number, rows
+from tests.selection import STORES
 from tests.stores.support import servers
 from tests.support.federation import organisation
 from tests.support.http import chat_body, request

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults.stores import STORES, served_on
+from tests.faults.stores import served_on
+from tests.selection import STORES
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, CONFIG
 

@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from carnet.testing.wait import until
-from tests.faults.stores import STORES, served_on
+from tests.faults.stores import served_on
+from tests.selection import STORES
 from tests.support.http import Reply, request
 from tests.support.organisation import Organisation
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from carnet.testing.wait import until
-from tests.faults.stores import STORES, served_on
+from tests.faults.stores import served_on
 from tests.gateway.test_approvals import answer, ask, asked
+from tests.selection import STORES
 from tests.support.http import chat_body, request
 from tests.support.organisation import Organisation
 

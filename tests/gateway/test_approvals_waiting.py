@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from carnet.testing.wait import until
-from tests.faults.stores import STORES, end_leases, rows, served_on
+from tests.faults.stores import end_leases, rows, served_on
+from tests.selection import STORES
 from tests.support.http import Reply, chat_body, request
 from tests.support.organisation import Organisation
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from carnet.testing.wait import until
-from tests.faults.stores import STORES, end_leases, move_to, rows
+from tests.faults.stores import end_leases, move_to, rows
+from tests.selection import STORES
 from tests.stores.support import servers
 from tests.support.http import Reply, request
 from tests.support.organisation import Organisation

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.faults.stores import STORES
+from tests.selection import STORES
 from tests.stores.support import servers
 
 Databases = Callable[[], str]

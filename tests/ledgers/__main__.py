@@ -11,10 +11,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.faults.stores import STORES
 from tests.ledgers.comparison import Compared, compare, unmatched
 from tests.ledgers.load import Load, Made
 from tests.ledgers.scene import two_ledgers
+from tests.selection import STORES
 from tests.stores.support import servers
 
 

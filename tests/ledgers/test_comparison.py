@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.stores import STORES
 from tests.ledgers.comparison import compare, unmatched
 from tests.ledgers.load import Load
 from tests.ledgers.scene import two_ledgers
+from tests.selection import STORES
 from tests.stores.support import servers
 
 

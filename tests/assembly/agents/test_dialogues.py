@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from carnet.testing.wait import until
-from tests.faults.stores import STORES, number, rows, served_on
+from tests.faults.stores import number, rows, served_on
+from tests.selection import STORES
 from tests.support.http import Reply, request
 from tests.support.organisation import Organisation
 

@@ -7,7 +7,8 @@ import pytest
 
 from carnet.cli.see.tree import MOST_LINES, draw, draw_cancelled
 from tests.cli.see.test_runs import run_page, turn
-from tests.faults.stores import STORES, served_on
+from tests.faults.stores import served_on
+from tests.selection import STORES
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, CONFIG
 

@@ -1,23 +1,12 @@
-"""Which store a kill is tried on: in the tests one of the two, in `make crash` both.
+"""A scene on each of the two stores: a kill is tried on one of them, in `make crash` on both."""
 
-Law. The choice is a hash of the test's name, so it is the same on every machine and on every run;
-     both stores have about as many.
-"""
-
-import zlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import Generic, TypeVar
 
-from tests.faults.stores import STORES
 from tests.support.organisation import shared_with_others
 
 T = TypeVar("T")
-
-
-def chosen(name: str) -> str:
-    """The store of a test."""
-    return STORES[zlib.crc32(name.encode()) % len(STORES)]
 
 
 class ByStore(Generic[T]):

@@ -9,7 +9,6 @@ import pytest
 
 from carnet.faults import POINTS
 from tests.crash.points import question_matrix, task_matrix, test_dialogue_points, test_loop_points
-from tests.crash.points.choice import chosen
 from tests.crash.points.matrix import (
     CASES,
     DRAINING,
@@ -22,7 +21,6 @@ from tests.crash.points.matrix import (
 )
 from tests.crash.points.test_waiting import WAITING
 from tests.faults.scene import Pair
-from tests.faults.stores import STORES
 from tests.gateway.configuration import test_changes_killed
 from tests.gateway.conversations import test_messages_killed
 from tests.gateway.people import test_sessions_killed
@@ -30,6 +28,7 @@ from tests.gateway.triggers import test_starter_killed
 from tests.interop.budgets import test_killed
 from tests.interop.composition import test_orchestrator
 from tests.interop.payers import test_killed as test_vouchers_killed
+from tests.selection import STORES, chosen
 
 
 @pytest.mark.parametrize("point", WHOLE)

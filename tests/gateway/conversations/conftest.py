@@ -5,8 +5,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.faults.stores import STORES, served_on
+from tests.faults.stores import served_on
 from tests.gateway.conversations.scene import AGENTS, CONFIG, Person
+from tests.selection import STORES
 from tests.support.model import Model, streamed
 from tests.support.organisation import Organisation, shared_with_others
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from carnet.testing.wait import until
-from tests.faults.stores import STORES, rows, served_on
+from tests.faults.stores import rows, served_on
 from tests.gateway.people.browser import Browser, Somebody
+from tests.selection import STORES
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS
 

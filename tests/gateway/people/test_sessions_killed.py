@@ -7,9 +7,10 @@ from http.client import HTTPException
 import pytest
 
 from carnet.testing.wait import until
-from tests.crash.points.choice import ByStore, chosen
+from tests.crash.points.choice import ByStore
 from tests.faults.stores import end_leases, move_to
 from tests.gateway.people.browser import Browser, Somebody
+from tests.selection import chosen
 from tests.stores.support import servers
 from tests.support.organisation import Organisation
 

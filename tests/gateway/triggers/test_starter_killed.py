@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from carnet.testing.wait import until
-from tests.crash.points.choice import ByStore, chosen
+from tests.crash.points.choice import ByStore
 from tests.faults.stores import end_leases, move_to, rows
 from tests.gateway.conversations.scene import AGENTS, numbers
 from tests.gateway.triggers.scene import Owner, send
+from tests.selection import chosen
 from tests.stores.support import servers
 from tests.support.organisation import Organisation
 

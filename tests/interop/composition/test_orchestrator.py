@@ -15,7 +15,8 @@ import pytest
 
 import carnet
 from carnet.testing.wait import PATIENCE_SECONDS, until
-from tests.faults.stores import STORES, end_leases, rows, served_on
+from tests.faults.stores import end_leases, rows, served_on
+from tests.selection import STORES
 from tests.support.http import Reply, request
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, executions

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from carnet.testing.wait import until
-from tests.faults.stores import STORES, number, rows
+from tests.faults.stores import number, rows
 from tests.interop.interrupts.scene import ASKS, CONFIG, answer, resolution, same_turn, state_of
 from tests.security.support.scene import DEPTH, forwarding, fresh, ids, undated
+from tests.selection import STORES
 from tests.stores.support import servers
 from tests.support.federation import organisation
 from tests.support.http import Reply, request

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.stores import STORES, move_to
+from tests.faults.stores import move_to
+from tests.selection import STORES
 from tests.stores.support import servers
 from tests.support.organisation import Organisation
 from tests.support.served import AGENTS, CONFIG

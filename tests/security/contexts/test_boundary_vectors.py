@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults.stores import STORES
 from tests.interop.interrupts.scene import Scene as Three
 from tests.interop.interrupts.scene import started
 from tests.interop.mentions.conftest import World, mentioning
 from tests.security.contexts.vectors import VECTORS
+from tests.selection import STORES
 from tests.support.organisation import Organisation, shared_with_others
 
 
