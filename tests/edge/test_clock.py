@@ -8,12 +8,14 @@ from contextlib import asynccontextmanager
 import pytest
 
 from carnet.errors import BodyTimeout, CarnetError
+from carnet.http.arrival import RequestIds
 from carnet.http.exchange import Receive, Scope, Send
 from carnet.http.link import EdgeLimits
 from carnet.http.protocol import HardProtocol
 from carnet.http.proxies import Proxies
 from carnet.http.refusal import Refusing
 from carnet.http.server import Server, make_server, sweep
+from carnet.runtime.system import SystemClock
 from carnet.wire.dialects import DIALECTS
 
 LIMITS = EdgeLimits(
@@ -66,7 +68,7 @@ class Place:
             note=self.refused.append,
             proxies=Proxies(),
             refusing=Refusing(DIALECTS),
-            seed=b"seed",
+            request_ids=RequestIds(b"seed", SystemClock().wall_us),
             drain=self.drain,
             on_listening=self.up.set,
         )

@@ -12,11 +12,13 @@ import pytest
 from msgspec import structs
 
 from carnet.errors import CarnetError, Overloaded
+from carnet.http.arrival import RequestIds
 from carnet.http.link import EdgeLimits
 from carnet.http.protocol import SPARE_CONNECTIONS, HardProtocol
 from carnet.http.proxies import Proxies
 from carnet.http.refusal import Refusing
 from carnet.http.server import OTHER_FILES, Server, make_server, room_for, sweep
+from carnet.runtime.system import SystemClock
 from carnet.testing.wait import until, until_so
 from carnet.wire.dialects import DIALECTS
 from tests.edge.test_clock import LIMITS, Patient, later
@@ -62,7 +64,7 @@ class Place:
             note=self.refused.append,
             proxies=Proxies(),
             refusing=Refusing(DIALECTS),
-            seed=b"seed",
+            request_ids=RequestIds(b"seed", SystemClock().wall_us),
             drain=self.drain,
             on_listening=self.up.set,
         )

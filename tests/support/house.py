@@ -15,6 +15,7 @@ from carnet.assembly.serve import edge_limits
 from carnet.assembly.store import file_peers
 from carnet.cli.references import own_modules
 from carnet.config import Limits, load
+from carnet.http.arrival import RequestIds
 from carnet.http.link import LINE, Line
 from carnet.http.proxies import Proxies
 from carnet.http.server import make_server
@@ -129,7 +130,7 @@ async def listening(house: House) -> AsyncIterator[str]:
         note=gateway.note,
         proxies=Proxies(),
         refusing=gateway.refusing,
-        seed=b"seed",
+        request_ids=RequestIds(b"seed", SystemClock().wall_us),
         drain=gateway.drain,
         on_listening=up.set,
     )

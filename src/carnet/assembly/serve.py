@@ -28,6 +28,7 @@ from carnet.assembly.sockets import Sockets, bound, listen
 from carnet.assembly.store import open_from, own_limits
 from carnet.config import Limits, LogSettings, Settings
 from carnet.errors import ConfigInvalid, StorageUnavailable
+from carnet.http.arrival import RequestIds
 from carnet.http.cors import Application, allowing, allowing_refusals
 from carnet.http.link import EdgeLimits
 from carnet.http.process import Process
@@ -224,7 +225,7 @@ async def _listen(
             note=gateway.note,
             proxies=proxies,
             refusing=refusing,
-            seed=new_seed(),
+            request_ids=RequestIds(new_seed(), SystemClock().wall_us),
             drain=drain,
             on_listening=announce,
             on_stop=process.stop,

@@ -36,7 +36,10 @@ FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
 _HEAD_OF_BODY: Final = b"POST / HTTP/1.1\r\nconnection: close\r\n"
 
 ID_DIGITS: Final = 32
-_DRAWN_DIGITS: Final = 512 * ID_DIGITS  # of the ids that are drawn together
+_DRAWN: Final = 256  # ids that are drawn together
+_DRAWN_DIGITS: Final = _DRAWN * ID_DIGITS
+_SECOND_DIGITS: Final = 8  # of an id, that say in which second it was drawn
+_DICE_DIGITS: Final = ID_DIGITS - _SECOND_DIGITS
 _CORRELATION: Final = CORRELATION.encode()
 _REQUEST_ID: Final = b"x-request-id"
 
@@ -65,22 +68,34 @@ _lower_case: Final = LowerCase()
 class RequestIds:
     """Names for requests whose callers gave them none; nobody can tell the next, or their number.
 
-    They are drawn many at a time: taking one is a slice, and no call.
+    They are drawn many at a time: taking one is a slice, and no call. Each begins with the second
+    it was drawn in, so that a store keeps those of one time on few pages.
     """
 
-    __slots__ = ("_seed", "_times", "at", "raw", "text")
+    __slots__ = ("_second", "_seed", "_times", "_wall_us", "at", "raw", "text")
 
-    def __init__(self, seed: bytes) -> None:
-        """`seed` is what nobody can guess, and no other gateway has."""
+    def __init__(self, seed: bytes, wall_us: Callable[[], int]) -> None:
+        """`seed` is what nobody can guess, and no other gateway has; `wall_us` tells the time."""
         self._seed = seed
+        self._wall_us = wall_us
         self._times = 0
+        self._second = ""
+        self.turn()
         self.draw()
+
+    def turn(self) -> None:
+        """Look at the time: names of another second are drawn anew, by the next who takes one."""
+        second = f"{self._wall_us() // 1_000_000 % (1 << 32):08x}"
+        if second != self._second:
+            self._second, self.at = second, _DRAWN_DIGITS
 
     def draw(self) -> None:
         """Draw more of them."""
         self._times += 1
         digest = shake_256(b"%b %d" % (self._seed, self._times))
-        self.text = digest.hexdigest(_DRAWN_DIGITS // 2)
+        dice = digest.hexdigest(_DRAWN * _DICE_DIGITS // 2)
+        places = range(0, len(dice), _DICE_DIGITS)
+        self.text = "".join([self._second + dice[at : at + _DICE_DIGITS] for at in places])
         self.raw = self.text.encode()
         self.at = 0  # where the next one begins
 

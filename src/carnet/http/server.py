@@ -39,6 +39,7 @@ class Server(uvicorn.Server):
         *,
         sockets: list[socket.socket],
         drain: Drain,
+        request_ids: RequestIds,
         on_listening: Callable[[], None],
         on_stop: Callable[[], None] | None,
     ) -> None:
@@ -51,6 +52,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._sockets = sockets
         self._drain = drain
+        self._request_ids = request_ids
         self._on_listening = on_listening
         self._on_stop = on_stop
         self._draining: asyncio.Task[None] | None = None
@@ -103,6 +105,7 @@ class Server(uvicorn.Server):
             while not exiting.done():
                 sweep(self.server_state.connections, asyncio.get_running_loop().time())
                 await self.on_tick(0)  # the date that answers bear
+                self._request_ids.turn()
                 await asyncio.wait([exiting], timeout=SWEEP_SECONDS)
         finally:
             exiting.cancel()
@@ -149,7 +152,7 @@ def sweep(connections: Iterable[Any], now: float) -> None:
 
 
 def hardened(
-    limits: EdgeLimits, note: Note, proxies: Proxies, refusing: Refuse, seed: bytes
+    limits: EdgeLimits, note: Note, proxies: Proxies, refusing: Refuse, request_ids: RequestIds
 ) -> type[HardProtocol]:
     """The protocol class for these limits; `note` is told of every refusal."""
     shared = {
@@ -158,7 +161,7 @@ def hardened(
         "proxies": proxies,
         "held": Held(),
         "refusing": (refusing,),
-        "request_ids": RequestIds(seed),
+        "request_ids": request_ids,
     }
     return type("HardProtocol", (HardProtocol,), shared)
 
@@ -184,7 +187,7 @@ def make_server(
     note: Note,
     proxies: Proxies,
     refusing: Refuse,
-    seed: bytes,
+    request_ids: RequestIds,
     drain: Drain,
     on_listening: Callable[[], None],
     on_stop: Callable[[], None] | None = lambda: None,
@@ -194,12 +197,12 @@ def make_server(
     `sockets` are bound, and are those it listens on.
     `note` is told of every request that is refused before the application sees it; `proxies` are
     believed when they tell who called them, and `refusing` has the words of refusals.
-    Nobody can guess `seed`, which names of requests are drawn from. Without `on_stop` the signals
-    are another server's.
+    `request_ids` names the requests of who does not. Without `on_stop` the signals are another
+    server's.
     """
     config = uvicorn.Config(
         app,
-        http=hardened(limits, note, proxies, refusing, seed),
+        http=hardened(limits, note, proxies, refusing, request_ids),
         loop="uvloop",
         ws="none",
         lifespan="off",
@@ -213,4 +216,11 @@ def make_server(
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=2,
     )
-    return Server(config, sockets=sockets, drain=drain, on_listening=on_listening, on_stop=on_stop)
+    return Server(
+        config,
+        sockets=sockets,
+        drain=drain,
+        request_ids=request_ids,
+        on_listening=on_listening,
+        on_stop=on_stop,
+    )

@@ -29,6 +29,7 @@ TABLES: Final = (
     Table("turn", "turn", numbered=True),
     Table("journal", "events", numbered=True),
     Table("ledger", "kept", numbered=True),
+    Table("pruned_run", "kept"),
     Table("lane", "kept"),
     Table("checkpoint", "kept"),
     Table("sealed", "kept"),

@@ -99,6 +99,68 @@ async def test_totals_are_told_by_payer_agent_peer_and_run(store: Store) -> None
     assert [one.name for one in await store.payments.totals("run", limit=2)] == ["r1", "r2"]
 
 
+async def test_what_a_run_cost_is_told_after_it_was_pruned(store: Store, place: Place) -> None:
+    now = place.clock.wall_us()
+    await paid(store, "old", now=now)
+    place.clock.advance(31 * 86_400)
+    await paid(store, "old", BOB, actor="token:bob", now=place.clock.wall_us())
+    await paid(store, "new", now=place.clock.wall_us())
+    assert (await store.prune(turn_days=30, event_days=30)).runs == 1
+    hers, _ = await store.payments.postings([HERS], limit=9, run="old")
+    assert [entry.amount for entry in hers] == [3, 20]
+    all_of_it = await store.records.ledger(run="old", account=None, limit=9)
+    assert [entry.debit for entry in all_of_it] == [BOB.account] * 2 + [ALICE.account] * 2
+
+
+async def test_postings_from_before_their_runs_had_numbers_are_told(
+    store: Store, place: Place
+) -> None:
+    await paid(store, "r1")
+    place.rows(
+        "INSERT INTO ledger (n, at, run, turn, issuer, account, credit, amount)"
+        " SELECT n + 10, at, run, turn, issuer, account, credit, amount FROM ledger"
+    )
+    found, _ = await store.payments.postings([HERS], limit=9, run="r1")
+    assert [entry.amount for entry in found] == [3, 20, 3, 20]
+    assert len(await store.records.ledger(run="r1", account=None, limit=9)) == 4
+
+
+async def test_a_posting_with_the_number_of_another_run_is_not_told_as_its(
+    store: Store, place: Place
+) -> None:
+    await paid(store, "r1")
+    await paid(store, "r2")
+    place.rows(
+        "INSERT INTO ledger (n, at, run, turn, issuer, account, credit, amount, run_n)"
+        " SELECT 99, at, 'forged', turn, issuer, account, credit, amount, run_n FROM ledger"
+        " WHERE run = 'r2' AND amount = 3"
+    )
+    assert [entry.run for entry in await store.records.ledger(run="r2", account=None, limit=9)] == [
+        *("r2", "r2"),
+    ]
+
+
+async def test_sqlite_finds_what_a_run_cost_by_its_own_rows(
+    place: Place, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A87: by the number of the run, and by the id of what is older than that."""
+    await paid(store, "r1")
+    asked: list[tuple[str, list[Any]]] = []
+    fetch = store.records._database.fetch  # noqa: SLF001  the statements as they are
+
+    async def noted(sql: str, args: Sequence[Any] = ()) -> list[Row]:
+        asked.append((sql, list(args)))
+        return await fetch(sql, args)
+
+    monkeypatch.setattr(store.records._database, "fetch", noted)  # noqa: SLF001
+    await store.records.ledger(run="r1", account=None, limit=9)
+    ((sql, given),) = asked
+    plan = [row[3] for row in place.rows(f"EXPLAIN QUERY PLAN {sql}", *given)]
+    assert not [step for step in plan if step.startswith("SCAN")], plan
+    for index in ("ledger_run (run_n=?)", "ledger_run_former (run=?)", "pruned_run_id (id=?)"):
+        assert [step for step in plan if index in step], plan
+
+
 @pytest.mark.parametrize("before", [None, 99])
 async def test_sqlite_lists_what_an_account_paid_by_its_own_rows(
     place: Place, store: Store, monkeypatch: pytest.MonkeyPatch, before: int | None

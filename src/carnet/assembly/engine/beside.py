@@ -20,6 +20,7 @@ from carnet.assembly.sockets import Sockets
 from carnet.config import Settings
 from carnet.engine.endpoint import refuse
 from carnet.errors import CarnetError
+from carnet.http.arrival import RequestIds
 from carnet.http.link import EdgeLimits
 from carnet.http.process import Process
 from carnet.http.proxies import Proxies
@@ -64,7 +65,7 @@ class EngineBeside:
             note=note,
             proxies=Proxies(()),
             refusing=refuse,
-            seed=new_seed(),
+            request_ids=RequestIds(new_seed(), clock.wall_us),
             drain=_at_once,
             on_listening=lambda: logger.info("listening", extra={"path": self._where}),
             on_stop=None,

@@ -15,6 +15,7 @@ from carnet.assembly.sockets import Sockets
 from carnet.assembly.store import bound, opened, starter_of
 from carnet.config import Settings
 from carnet.engine.endpoint import refuse
+from carnet.http.arrival import RequestIds
 from carnet.http.process import Process
 from carnet.http.proxies import Proxies
 from carnet.http.server import make_server
@@ -94,7 +95,7 @@ async def _listen(
         note=note,
         proxies=Proxies(()),
         refusing=refuse,
-        seed=new_seed(),
+        request_ids=RequestIds(new_seed(), SystemClock().wall_us),
         drain=drain,
         on_listening=on_listening,
         on_stop=process.stop,

@@ -55,6 +55,11 @@ _CALLS_OUT = (
     " FROM outbound o JOIN turn t ON t.n = o.turn WHERE o.state <> 'lost'"
     " ORDER BY o.turn DESC, o.fence DESC, o.ordinal DESC LIMIT ?"
 )
+# Two steps in two indexes: of the run's number, and of the ids of postings that are older than it.
+OF_RUN: Final = (  # postings
+    "(run_n IN (SELECT n FROM run WHERE id = ? UNION ALL SELECT n FROM pruned_run WHERE id = ?)"
+    " AND run = ? OR run_n IS NULL AND run = ?)"
+)
 _LEDGER = "SELECT n, at, run, turn, issuer, account, credit, amount FROM ledger"
 
 
@@ -339,8 +344,8 @@ class StoredRecords:
         conditions: list[str] = []
         args: list[Value] = []
         if run is not None:
-            conditions.append("run = ?")
-            args.append(run)
+            conditions.append(OF_RUN)
+            args += [run] * 4
         if account is not None:
             conditions.append("(credit = ? OR account || '@' || issuer = ?)")
             args += [account, account]

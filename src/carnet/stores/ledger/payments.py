@@ -14,7 +14,7 @@ from carnet.core.chain.turn import Turn
 from carnet.core.people.identity import Account
 from carnet.ports.money.payments import HeldAccount, Kind, Total, UsedQuota
 from carnet.ports.world.records import LedgerEntry, RunSummary
-from carnet.stores.calls.records import RUNS_AT_A_TIME, summary
+from carnet.stores.calls.records import OF_RUN, RUNS_AT_A_TIME, summary
 from carnet.stores.calls.turns import SearchRows
 from carnet.stores.database import Database, Row, Value, marks
 from carnet.stores.turn.row import SELECT_TURN, read_turn
@@ -64,10 +64,10 @@ class StoredPayments:
     ) -> tuple[list[LedgerEntry], int | None]:
         """Postings that debit these accounts, newest first, and where the next ones begin."""
         found: list[Row] = []
-        more = (" AND n < ?" if before else "") + (" AND run = ?" if run else "")
+        more = (" AND n < ?" if before else "") + (f" AND {OF_RUN}" if run else "")
         for each in held:
             args: list[Value] = [each.account.id, each.account.issuer]
-            args += [*([before] if before else []), *([run] if run else []), limit + 1]
+            args += [*([before] if before else []), *([run] * 4 if run else []), limit + 1]
             rows = await self._database.fetch(_OWN.format(more), args)
             found += [row for row in rows if row[1] >= each.since]
         found.sort(reverse=True)

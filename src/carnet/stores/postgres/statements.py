@@ -148,6 +148,7 @@ LEDGER: Final = _columns(
     lane="text",
     seq="int",
     hash="bytes",
+    run_n="int",
 )
 SHARD: Final = _columns(id="text", postings="int", head="bytes", seal="bytes")
 _BYTES: Final = ("state_hash", "state_sealed")

@@ -75,8 +75,8 @@ _END_TASK = "UPDATE task SET ended = ?1, updated = ?1 WHERE turn = ?2"
 _FORGET_CALL = "DELETE FROM kept_call WHERE turn = ?"
 _SET_RUN_COST = "UPDATE run SET cost = ? WHERE n = ?"
 _INSERT_LEDGER = (
-    "INSERT INTO ledger (n, at, run, turn, issuer, account, credit, amount, lane, seq, hash)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO ledger (n, at, run, turn, issuer, account, credit, amount, lane, seq, hash, run_n)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _END_SHARD = (
     "INSERT INTO lane (id, postings, head, seal) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE"

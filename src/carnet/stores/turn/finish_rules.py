@@ -235,7 +235,7 @@ class FinishRules(WaitingRules):
             self.ledger.append(
                 (
                     *(finish.now, turn.run, turn.turn, account.issuer, account.id),
-                    *(debit.credit, debit.amount),
+                    *(debit.credit, debit.amount, run),
                 )
             )
         if debited:
@@ -318,15 +318,18 @@ class Shard:
         self._end = self._kept = self._marked = (postings, head)
 
     def link(self, postings: Sequence[Row], numbers: Iterator[int]) -> list[Row]:
-        """The rows to insert, in their order: with number, shard, place in the shard and hash."""
+        """The rows to insert, in their order: with number, shard, place in the shard and hash.
+
+        What is told of a posting last, the number of its run, is for finding it: no part of it.
+        """
         linked: list[Row] = []
         seq, head = self._end
         name, posting = self.name, self._seals.posting
         for row in postings:
             seq += 1
-            whole = (next(numbers), *row, name, seq)
+            whole = (next(numbers), *row[:-1], name, seq)
             head = posting(head, whole)
-            linked.append((*whole, head))
+            linked.append((*whole, head, row[-1]))
         self._end = (seq, head)
         return linked
 

@@ -135,15 +135,16 @@ async def _forget_turns(database: Database, cutoff: int, old: Sequence[Row]) -> 
     theirs = sorted({run for _, run in old})
     these = f"n IN ({marks(len(numbers))}) AND {_OLD}"
     of_runs = (
-        f"DELETE FROM run WHERE n IN ({marks(len(theirs))}) AND n < (SELECT MAX(n) FROM run)"
+        f"FROM run WHERE n IN ({marks(len(theirs))}) AND n < (SELECT MAX(n) FROM run)"
         " AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.run = run.n)"
     )
-    _, events, tasks, *_, turns, runs = await database.transact(
+    _, events, tasks, *_, turns, _, runs = await database.transact(
         [
             _locked(database, theirs),
             *_what_belongs_to(these, (*numbers, cutoff), (*_EVENTS_FIRST, *WITH_TURN)),
             (f"DELETE FROM turn WHERE {these}", (*numbers, cutoff)),
-            (of_runs, theirs),
+            (f"INSERT INTO pruned_run (n, id) SELECT n, id {of_runs}", theirs),
+            (f"DELETE {of_runs}", theirs),
         ]
     )
     return Pruned(turns=turns, runs=runs, events=events, tasks=tasks)
