@@ -15,12 +15,12 @@ ROOT = Path(__file__).parents[2]
 
 # Python and C calls of one request that is alone. Lower them when a change has removed some.
 BOUNDS = {
-    "token hop": 526,
-    "budget hop": 541,
-    "token echo": 468,
-    "a2a echo": 544,
-    "signed echo": 602,
-    "signed hop": 787,
+    "token hop": 522,
+    "budget hop": 537,
+    "token echo": 462,
+    "a2a echo": 540,
+    "signed echo": 596,
+    "signed hop": 783,
 }
 MOST_ROUNDS = 5  # on a machine that is busy with others, no request of a round may be undisturbed
 pytestmark = pytest.mark.timeout(600)  # of all rounds
