@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import accessibility
-from tests.browser.scene import Scene, Scheme, Watched
+from tests.browser.scene import Scene, Scheme, Watched, sign_in
 from tests.engine.process import tool_call
 from tests.support.http import request
 from tests.support.model import streamed
@@ -78,6 +78,41 @@ def test_somebody_pays_in_the_conversation_that_asks_her(
         path = f"/ledger?run={run.rpartition('/')[2]}"
         (posting,) = scene.acme.get(path, token=scene.token).json["entries"]
         assert posting["amount"] == "0.5"
+
+
+def test_an_answer_goes_on_in_the_page_wherever_its_question_is_answered(
+    chromium: Browser, scene: Scene
+) -> None:
+    with Watched(chromium, scene, width=1300, scheme="light") as page:
+        chat = f"{scene.acme.url}/console/chat"
+        page.goto(chat)
+        sign_in(page, scene.token)
+        answer, last = page.locator("#answer"), page.locator("#thread article").last
+        for is_opened_between in (False, True):
+            scene.stay()
+            page.goto(chat)
+            say_to(page, "ponders", "think")
+            expect(page.locator("#thread .ask").last).to_contain_text("May I think?")
+            here = page.url
+            if is_opened_between:
+                page.goto(f"{scene.acme.url}/console/inbox")
+            approve(scene)
+            if is_opened_between:
+                page.goto(here)
+            expect(answer.locator(".answered .words")).to_have_text("So far so good. ")
+            scene.go()
+            words = last.locator("> .answered > .words")
+            expect(words).to_have_text("So far so good. At last accepted.")
+            expect(answer).to_be_empty()
+            expect(page.locator("[data-goes-on]")).to_have_count(0)
+
+
+def approve(scene: Scene) -> None:
+    """Answer the newest question elsewhere, as by the command or from another page."""
+    ask = scene.acme.get("/approvals", token=scene.token).json["approvals"][0]
+    fields = [("authorization", f"Bearer {scene.token}"), ("content-type", "application/json")]
+    path, body = f"{scene.acme.url}/approvals/{ask['id']}", b'{"outcome": "accepted"}'
+    assert request("POST", path, fields, body).status == 200
 
 
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
