@@ -5,6 +5,7 @@ import json
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from carnet.testing.wait import until
 from tests.browser import accessibility
 from tests.browser.scene import Scene, Scheme, Watched, sign_in
 from tests.engine.process import tool_call
@@ -105,6 +106,30 @@ def test_an_answer_goes_on_in_the_page_wherever_its_question_is_answered(
             expect(words).to_have_text("So far so good. At last accepted.")
             expect(answer).to_be_empty()
             expect(page.locator("[data-goes-on]")).to_have_count(0)
+
+
+def test_what_is_opened_is_new_no_longer(chromium: Browser, scene: Scene) -> None:
+    scene.go()
+    fields = [("authorization", f"Bearer {scene.token}"), ("content-type", "application/json")]
+    body = json.dumps({"content": "look away", "agent": "ponders"}).encode()
+    sent = request("POST", f"{scene.acme.url}/message", fields, body)
+    name = sent.headers["x-conversation-id"]
+    approve(scene)  # and nobody reads what comes of it
+    until(lambda: unread(scene, name) == 1)
+    watched = Watched(chromium, scene, width=1300, scheme="light")
+    with watched as page:
+        watched.sign_in("/console/chat")
+        line = page.locator(".past tr", has_text="look away")
+        expect(line.locator(".pill")).to_have_text("1 new")
+        line.get_by_role("link").click()
+        expect(page.locator("#thread")).to_contain_text("At last accepted.")
+        expect(line.locator(".pill")).to_have_count(0)
+        until(lambda: unread(scene, name) == 0)
+
+
+def unread(scene: Scene, name: str) -> int:
+    found: int = scene.acme.get(f"/conversations/{name}", token=scene.token).json["unread"]
+    return found
 
 
 def approve(scene: Scene) -> None:

@@ -256,6 +256,14 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-again]");
   if (button) again(button.dataset.again);
 });
+/* What is shown has been seen. */
+if ("unread" in thread.dataset) {
+  fetch(`/conversations/${encodeURIComponent(here())}`, {
+    method: "PATCH",
+    headers: { "x-csrf-token": csrf(), "content-type": "application/json" },
+    body: JSON.stringify({ unread: false }),
+  });
+}
 document.body.addEventListener("decided", () => {
   pause = 0;
   follow();
