@@ -66,6 +66,15 @@ async def asks(visit: carnet.Visit) -> str:
     return f"{answer.outcome}: {visit.text}"
 
 
+async def ponders(visit: carnet.Visit):
+    """Ask for leave, say something, and go on when the test says go."""
+    answer = await visit.interrupt(approval=f"May I {visit.text}?")
+    yield "So far so good. "
+    while not GO.exists():
+        await asyncio.sleep(0.05)
+    yield f"At last {answer.outcome}."
+
+
 def read_page(name: str) -> str:
     "Reads a page."
     return f"The page {name} says 100."
@@ -99,6 +108,10 @@ target = "agents:shop"
 [agents.asks]
 kind = "python"
 target = "agents:asks"
+
+[agents.ponders]
+kind = "python"
+target = "agents:ponders"
 
 [agents.assistant]
 kind = "engine"

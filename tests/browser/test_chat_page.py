@@ -5,8 +5,9 @@ import json
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from carnet.testing.wait import until
 from tests.browser import accessibility
-from tests.browser.scene import Scene, Scheme, Watched
+from tests.browser.scene import Scene, Scheme, Watched, sign_in
 from tests.engine.process import tool_call
 from tests.support.http import request
 from tests.support.model import streamed
@@ -78,6 +79,65 @@ def test_somebody_pays_in_the_conversation_that_asks_her(
         path = f"/ledger?run={run.rpartition('/')[2]}"
         (posting,) = scene.acme.get(path, token=scene.token).json["entries"]
         assert posting["amount"] == "0.5"
+
+
+def test_an_answer_goes_on_in_the_page_wherever_its_question_is_answered(
+    chromium: Browser, scene: Scene
+) -> None:
+    with Watched(chromium, scene, width=1300, scheme="light") as page:
+        chat = f"{scene.acme.url}/console/chat"
+        page.goto(chat)
+        sign_in(page, scene.token)
+        answer, last = page.locator("#answer"), page.locator("#thread article").last
+        for is_opened_between in (False, True):
+            scene.stay()
+            page.goto(chat)
+            say_to(page, "ponders", "think")
+            expect(page.locator("#thread .ask").last).to_contain_text("May I think?")
+            here = page.url
+            if is_opened_between:
+                page.goto(f"{scene.acme.url}/console/inbox")
+            approve(scene)
+            if is_opened_between:
+                page.goto(here)
+            expect(answer.locator(".answered .words")).to_have_text("So far so good. ")
+            scene.go()
+            words = last.locator("> .answered > .words")
+            expect(words).to_have_text("So far so good. At last accepted.")
+            expect(answer).to_be_empty()
+            expect(page.locator("[data-goes-on]")).to_have_count(0)
+
+
+def test_what_is_opened_is_new_no_longer(chromium: Browser, scene: Scene) -> None:
+    scene.go()
+    fields = [("authorization", f"Bearer {scene.token}"), ("content-type", "application/json")]
+    body = json.dumps({"content": "look away", "agent": "ponders"}).encode()
+    sent = request("POST", f"{scene.acme.url}/message", fields, body)
+    name = sent.headers["x-conversation-id"]
+    approve(scene)  # and nobody reads what comes of it
+    until(lambda: unread(scene, name) == 1)
+    watched = Watched(chromium, scene, width=1300, scheme="light")
+    with watched as page:
+        watched.sign_in("/console/chat")
+        line = page.locator(".past tr", has_text="look away")
+        expect(line.locator(".pill")).to_have_text("1 new")
+        line.get_by_role("link").click()
+        expect(page.locator("#thread")).to_contain_text("At last accepted.")
+        expect(line.locator(".pill")).to_have_count(0)
+        until(lambda: unread(scene, name) == 0)
+
+
+def unread(scene: Scene, name: str) -> int:
+    found: int = scene.acme.get(f"/conversations/{name}", token=scene.token).json["unread"]
+    return found
+
+
+def approve(scene: Scene) -> None:
+    """Answer the newest question elsewhere, as by the command or from another page."""
+    ask = scene.acme.get("/approvals", token=scene.token).json["approvals"][0]
+    fields = [("authorization", f"Bearer {scene.token}"), ("content-type", "application/json")]
+    path, body = f"{scene.acme.url}/approvals/{ask['id']}", b'{"outcome": "accepted"}'
+    assert request("POST", path, fields, body).status == 200
 
 
 @pytest.mark.parametrize(("width", "scheme"), SIZES)

@@ -54,9 +54,11 @@ def test_somebody_signs_in_and_watches_a_run_of_two_organisations(
         expect(page.locator("h1 .state")).to_have_text("running")
         rows = page.locator(".waterfall tbody tr")
         expect(rows).to_have_count(2)
+        expect(page.locator(".cancel")).to_be_visible()
         scene.go()  # from here on nobody asks the page for anything
         expect(rows).to_have_count(3)
         expect(page.locator("h1 .state")).to_have_text("done")
+        expect(page.locator(".cancel")).to_be_hidden()
         expect(rows.last).to_contain_text("globex.example")
         expect(page.locator("#transcript .answered").first).to_contain_text("<script>")
         calling.join()

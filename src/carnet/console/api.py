@@ -93,17 +93,20 @@ class PageAsker:
         query: Query | None = None,
         headers: Mapping[str, str] | None = None,
         most_bytes: int | None = None,
+        is_to_fail: bool = False,
     ) -> ApiAnswer:
         """What a request is answered; `page` is sent as JSON, `headers` beside her own.
 
-        An answer in pieces is taken until it has `most_bytes`, and then left.
+        An answer in pieces is taken until it has `most_bytes`, and then left. A call that
+        `is_to_fail` does so in the place of its agent, and says that it was made to.
         """
         body = b"" if page is None else json.write(page)
         fields = list(self._headers)
         fields += [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
         if page is not None:
             fields.append((b"content-type", b"application/json"))
-        inner = _Inner(body, most_bytes)
+        inner, line = _Inner(body, most_bytes), Line(correlation=self._correlation)
+        line.is_to_fail = is_to_fail
         scope = {
             "client": self._client,
             "method": method,
@@ -111,7 +114,7 @@ class PageAsker:
             "query_string": urlencode(query or {}).encode("ascii"),
             "scheme": self._scheme,
             "headers": fields,
-            LINE: Line(correlation=self._correlation),
+            LINE: line,
         }
         with suppress(Disconnected):
             await self._routes(Exchange(scope, inner.receive, inner.send))

@@ -48,7 +48,7 @@
     ├── Upstream             someone we called did not answer properly
     │   ├── ProviderError  ProviderUnavailable  ProviderTimeout  CircuitOpen  PeerRefused
     │   │   PeerBusy  PeerUnreachable  PeerResponseInvalid  PeerCredentialMissing  StatementInvalid
-    │   │   EgressRefused  AgentFailed  ToolUnusable
+    │   │   EgressRefused  AgentFailed  FaultInjected  ToolUnusable
     │   └── of a model       ContextTooLong  ModelRefused  ModelKeyRefused  ModelQuotaExceeded
     │                        ModelRateLimited  ModelNotFound
     ├── Ours                 our own fault; the detail is in the log under the incident id

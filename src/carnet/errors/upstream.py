@@ -185,6 +185,13 @@ class AgentFailed(Upstream, code="agent_failed", status=500):
     hint = "Repeat the request; the operator finds the cause in the log under this run and turn."
 
 
+class FaultInjected(Upstream, code="fault_injected", status=500, retryable=False):
+    """Somebody had a call of hers fail, to see how that looks: the agent was not asked."""
+
+    template = "This call was made to fail, to see how that looks; the agent was not asked."
+    hint = "Choose no fault in the playground to have it answered."
+
+
 class ToolUnusable(Upstream, code="tool_error"):
     """A tool that the agent needs cannot be used: what runs it is broken, not what it was asked."""
 

@@ -36,6 +36,7 @@ from carnet.core.people.grant import AccessToken
 from carnet.core.people.identity import Secret
 from carnet.core.people.proof import Proof
 from carnet.errors import CarnetError, OutcomeUnknown, ShuttingDown
+from carnet.gateway.claims.fault import made_to_fail
 from carnet.guards.limits import Concurrency
 from carnet.guards.readers import READER_BYTES
 from carnet.http.exchange import (
@@ -133,6 +134,7 @@ class Answering:
 
     async def answer(self, exchange: Exchange, call: Call, began: float) -> None:
         """Have the call answered, and tell the answer."""
+        call = made_to_fail(call) if exchange.line.is_to_fail else call
         actor = call.caller.actor.name
         state = "failed"
         goes_on = False

@@ -236,7 +236,9 @@ def _nothing() -> None:
 class Line:
     """What an application may do with the connection of a request."""
 
-    __slots__ = ("_cycle", "_is_gone", "correlation", "held", "is_proxied", "task", "tell")
+    __slots__ = (
+        *("_cycle", "_is_gone", "correlation", "held", "is_proxied", "is_to_fail", "task", "tell"),
+    )
 
     def __init__(self, cycle: Cycle | None = None, correlation: str | None = None) -> None:
         """The client is there, and nobody listens. `cycle` is the request, of which we are part.
@@ -250,6 +252,7 @@ class Line:
         self.task: asyncio.Task[object] | None = None  # that answers the request
         self.held = 0  # bytes of its body that count among the large ones
         self.is_proxied = False  # it came through a proxy that is trusted
+        self.is_to_fail = False  # never of a request that came by a connection
 
     def listen(self, tell: Callable[[], None]) -> None:
         """Call this when the client goes away, at once if it has."""

@@ -17,13 +17,23 @@ async def shop(visit: carnet.Visit) -> str:
     return f"{answer.outcome} {visit.text}"
 
 
+async def ponders(visit: carnet.Visit):
+    """Ask for leave, say something, and go on when somebody opens the gate; then ask again."""
+    first = await visit.interrupt(approval=f"May I {visit.text}?")
+    yield f"{first.outcome}, so far. "
+    await opened()
+    second = await visit.interrupt(approval="And is it good so?")
+    yield f"At last {second.outcome}."
+
+
 async def leads(visit: carnet.Visit):
     """Have a slow agent do it."""
     async for event in visit.peer("slow")(visit.text):
         yield event
 '''
 MORE = "".join(
-    f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\n' for name in ("shop", "leads")
+    f'[agents.{name}]\nkind = "python"\ntarget = "agents:{name}"\n'
+    for name in ("shop", "ponders", "leads")
 )
 
 

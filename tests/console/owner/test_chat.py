@@ -6,8 +6,9 @@ from urllib.parse import urlencode
 
 from carnet.testing.wait import until
 from tests.engine.process import tool_call
+from tests.gateway.conversations.scene import read_until
 from tests.gateway.people.browser import Browser, Somebody
-from tests.support.http import Reply
+from tests.support.http import Reply, stream
 from tests.support.model import Model, streamed
 from tests.support.organisation import Organisation
 
@@ -82,6 +83,53 @@ def test_a_conversation_is_renamed_put_away_and_deleted(alice: Somebody) -> None
     assert (kept["title"], kept["archived"]) == ("A better one", True)
     assert send(browser, f"/console/chat/{name}/delete").headers["hx-redirect"] == "/console/chat"
     assert browser.send("GET", f"/console/chat/{name}").status == 410
+
+
+def test_an_answer_that_goes_on_after_a_question_is_read_along(
+    alice: Somebody, acme: Organisation
+) -> None:
+    browser, gate = alice.browser(), acme.folder / "gate.txt"
+    gate.unlink()
+    try:
+        name = talk(browser, "think", "ponders")
+        assert _goes_on(browser, name) == (False, False)
+        run = browser.send("GET", f"/conversations/{name}").json["messages"][0]["run"]
+        assert f'data-waits="{run}"' in browser.send("GET", f"/console/chat/{name}").body.decode()
+        cookie = [("cookie", browser.cookie)]
+        live = stream("GET", f"{acme.url}/console/live/runs/{run}", cookie)
+        assert next(live).startswith(b"data: ")
+        _approve(browser, run)
+        read_until(live, b"event: changed")  # that is what the page is told by
+        assert _goes_on(browser, name) == (True, True)
+        answer = stream("GET", f"{acme.url}/conversations/{name}/answer", cookie)
+        read_until(answer, b"accepted, so far.")  # before it has ended
+        gate.touch()
+        read_until(answer, b"And is it good so?")
+        read_until(live, b"event: changed")
+        live.close()
+        assert _goes_on(browser, name) == (False, False)
+        _approve(browser, run)
+        whole = b"".join(stream("GET", f"{acme.url}/conversations/{name}/answer", cookie))
+        assert b"At last accepted." in whole
+        assert _goes_on(browser, name) == (False, False)
+    finally:
+        gate.touch()
+
+
+def _goes_on(browser: Browser, name: str) -> tuple[bool, bool]:
+    """Whether the twin and the part of a page say that its answer is being given."""
+    twin = browser.send("GET", f"/console/chat/{name}.json").json["goes_on"]
+    part = browser.send("GET", f"/console/chat/{name}/thread").body.decode()
+    return twin, "data-goes-on" in part
+
+
+def _approve(browser: Browser, run: str) -> None:
+    (ask,) = [
+        each
+        for each in browser.send("GET", "/approvals").json["approvals"]
+        if (each["run"], each["status"]) == (run, "open")
+    ]
+    assert browser.post(f"/approvals/{ask['id']}", {"outcome": "accepted"}).status == 200
 
 
 def test_stop_ends_the_answer_and_all_that_it_has_called(

@@ -65,6 +65,7 @@ class Reader:
         self._stack = contextlib.ExitStack()
         self._printed = ""  # by the last command
         self._client = ""  # who was refused
+        self._limit = 0  # of who may not pay all that she uses
         self._address = Address()  # of what the page itself starts beside the gateway
         self._stack.callback(self._address.close)
 
@@ -195,14 +196,30 @@ class Reader:
             self.home.stop()
         elif self.home.process is None:
             self.home.start()
-        if line.startswith("carnet keys rotate"):  # another form of the line above it
-            for key in self.quietly("keys", "list")["keys"]:
-                if key["state"] == "next":
-                    self.quietly("keys", "revoke", key["kid"])
+        if line.startswith("carnet keys rotate"):
+            self._end_rotation()
         if "revoke-key" in line:
             self.quietly("peers", "add", "agent://globex.example", "--key", KEY, "--kid", "k2")
         if line.startswith("carnet engine"):
             self.home.configure(scene.ENGINE)
+        if line.startswith("carnet ledger settle"):
+            self._owe("alice")
+
+    def _end_rotation(self) -> None:
+        """The line is another form of the one above it, which has begun one."""
+        for key in self.quietly("keys", "list")["keys"]:
+            if key["state"] == "next":
+                self.quietly("keys", "revoke", key["kid"])
+
+    def _owe(self, name: str) -> None:
+        """Have somebody use three credits more than a limit of hers, if she owes nothing."""
+        if f"token:{name}" in self.quietly("ledger", "differences")["unpaid"]:
+            return
+        if self._limit:
+            self.quietly("tokens", "revoke", name)
+        self._limit += 2
+        token = self.home.new_token(name, "--limit", str(self._limit))
+        self.home.ask("writer", "5000000", token=token)
 
     def _last(self, text: str, sign: "re.Pattern[str]") -> tuple[int, str]:
         """Start what lasts, wait until it is there, and press Ctrl-C where it is not used below."""

@@ -49,16 +49,24 @@ async def sizes(visit):
     return str(answer.value)
 
 
+async def writer(visit):
+    """Use as many tokens as it is told."""
+    visit.usage(tokens_out=int(visit.text))
+    return "written"
+
+
 async def party(visit):
     """Ask two at once, and do without the one who asks for something."""
     answers = await visit.fan_out(["asks", "echo"], visit.text, on_failure="collect")
     return " ".join(answer.text or "none" for answer in answers)
 '''
 _NAMES: Final = ("assistant", "critic", "researcher", "clerk", "asks", "shop", "sizes", "party")
-CONFIG: Final = "".join(
+CONFIG = "".join(
     f'\n[agents.{name}]\nkind = "python"\ntarget = "agents:{function}"\n'
     for name, function in zip(_NAMES, ("echo", *_NAMES[1:]), strict=True)
 )
+# One that is paid by what it writes: its caller may owe more than a limit lets be spent.
+CONFIG += '\n[agents.writer]\nkind = "python"\ntarget = "agents:writer"\nprice_out = "1"\n'
 ENGINE: Final = """
 [models.small]
 url = "http://127.0.0.1:9/v1"

@@ -5,7 +5,8 @@ Law 1. What it sends is a request like any other: it comes in by the same routes
 Law 2. It goes to agents of this gateway that whoever plays may call, and to nobody else's.
 Law 3. It is made as whoever plays, as nobody, or with a token of hers that she shows: never with
        more rights than one of her own tokens has. A token that is shown is kept nowhere.
-Law 4. A fault is in the request itself, and in no other.
+Law 4. A fault is in the request itself, and in no other. That the agent fails is in no request:
+       this gateway has a call of whoever plays end so, under a code of its own.
 """
 
 from collections.abc import Mapping
@@ -48,6 +49,7 @@ FAULTS: Final = {
     "signature": "a signature that does not hold",
     "slow": "one second for all of it",
     "broke": "nothing may be paid",
+    "500": "the agent fails",
 }
 _SHOWN: Final = frozenset(
     {b"content-type", b"retry-after", b"www-authenticate", b"location", b"x-correlation-id"}
@@ -61,6 +63,7 @@ class PlayedRequest(Struct, frozen=True, kw_only=True):
     body: Page
     headers: Mapping[str, str] = {}
     is_signed: bool = False  # then no credential goes with it
+    is_to_fail: bool = False
 
 
 class PlaygroundPages:
@@ -91,6 +94,8 @@ class PlaygroundPages:
         agent, identity = form.text("agent"), _one_of(form, "identity", IDENTITIES)
         await own.get(f"/v1/models/{segment(agent)}")  # one that she may not call is refused
         asked = self._request(agent, form)
+        if asked.is_to_fail and identity != "me":
+            raise InvalidRequest("identity", "must be yourself where the agent is to fail")
         bare = [field for field in browser if field[0] in {b"host", b"user-agent"}]
         api = own
         if asked.is_signed:
@@ -127,6 +132,8 @@ class PlaygroundPages:
         text = form.whole("text") or "."
         if fault == "signature":
             return _badly_signed(agent, text)
+        if fault == "500" and mode == "async":
+            raise InvalidRequest("mode", "must be another one: a task fails when it runs, later")
         body: Page = {"model": agent, "messages": [{"role": "user", "content": text}]}
         if mode == "stream":
             body["stream"] = True
@@ -136,7 +143,10 @@ class PlaygroundPages:
             "broke": {BUDGET: "money=0"},
         }.get(fault, {})
         return PlayedRequest(
-            path=TASKS if mode == "async" else CHAT_PATH, body=body, headers=headers
+            path=TASKS if mode == "async" else CHAT_PATH,
+            body=body,
+            headers=headers,
+            is_to_fail=fault == "500",
         )
 
 
@@ -178,7 +188,12 @@ async def _outcome(api: PageAsker, asked: PlayedRequest) -> Page:
     }
     try:
         answer = await api.ask(
-            "POST", asked.path, asked.body, headers=asked.headers, most_bytes=MOST_BYTES
+            "POST",
+            asked.path,
+            asked.body,
+            headers=asked.headers,
+            most_bytes=MOST_BYTES,
+            is_to_fail=asked.is_to_fail,
         )
     except CarnetError as error:
         refused = {"code": error.code, "message": error.safe_text, "hint": error.hint}

@@ -2,7 +2,9 @@
 
 Law 1. The browser sends what somebody says to `POST /message`, with the session and its csrf token,
        and draws what comes back as text. A page is what the API has kept of it.
-Law 2. Stop ends the run of the answer, all that was called in it too, also elsewhere.
+Law 2. What goes on is read along: an answer that is being given when a page is opened, or that goes
+       on when somebody has said what it waited for, there or elsewhere.
+Law 3. Stop ends the run of the answer, all that was called in it too, also elsewhere.
 """
 
 from contextlib import suppress
@@ -65,6 +67,7 @@ class ChatPages:
             "conversation": None,
             "thread": [],
             "earlier": None,
+            "goes_on": False,
             "may": _may(caller),
         }
 
@@ -80,6 +83,7 @@ class ChatPages:
             "conversation": {each: found[each] for each in found if each != "messages"},
             "thread": thread(found["messages"], approvals, self._shell.domain),
             "earlier": found["next"],
+            "goes_on": before is None and await _goes_on(api, found),
         }
 
     # ------------------------------------------------------------------ changes
@@ -115,6 +119,20 @@ class ChatPages:
         del caller
         await self._shell.api.of(exchange).ask("DELETE", f"/conversations/{segment(name)}")
         await lead(exchange, HOME)
+
+
+async def _goes_on(api: PageAsker, found: Page) -> bool:
+    """Whether the last answer is being given, also by itself: somebody has said what it waited for.
+
+    Then it holds up nothing else in the conversation, and its run alone tells of it.
+    """
+    newest = next(iter(found["messages"]), None)
+    if found["answering"] or newest is None or not newest.get("waits"):
+        return bool(found["answering"])
+    with suppress(RunNotFound):
+        run = await api.get(f"/runs/{segment(newest['run'])}")
+        return bool(run["state"] != "waiting")
+    return False
 
 
 def _may(caller: Caller) -> Page:

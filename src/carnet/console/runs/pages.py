@@ -133,8 +133,7 @@ class RunPages:
         async def read() -> LiveFrame:
             page = self._drawn(await api.get(f"/runs/{segment(run)}"))
             shown = self._shell.templates.write("run_live.html", page)
-            ended = sum(row["state"] in ENDED for row in page["waterfall"])
-            return LiveFrame(one_line(shown), page["is_over"], f"{ended}/{page['run']['state']}")
+            return LiveFrame(one_line(shown), page["is_over"], _mark(page))
 
         with self._watch(run) as watching:
             key = ("run", *_whose(caller), run)
@@ -199,6 +198,13 @@ class RunPages:
         await self._shell.write(
             exchange, caller, "notice.html", {"text": "The run is being cancelled."}
         )
+
+
+def _mark(page: Page) -> str:
+    """What is another one when a turn has ended, has gone on after an answer, or waits."""
+    rows = page["waterfall"]
+    ended = sum(row["state"] in ENDED for row in rows)
+    return f"{ended}/{sum(row['attempt'] for row in rows)}/{page['run']['state']}"
 
 
 async def _is_as_before(api: PageAsker, run: str, before: Page) -> bool:

@@ -8,6 +8,8 @@ const form = document.getElementById("say");
 const stop = document.getElementById("stop");
 const frames = document.getElementById("frames");
 const MOST_FRAMES = 200;
+const MOST_WATCHED = 3; // answers that wait
+const MOST_PAUSE = 10; // seconds between two tries
 
 const csrf = () => JSON.parse(document.body.getAttribute("hx-headers:inherited"))["x-csrf-token"];
 const here = () => thread.dataset.conversation;
@@ -19,7 +21,7 @@ const make = (name, kind, text) => {
   return node;
 };
 
-/* The events of a stream, one after the other. */
+/* The events of a stream, one after the other; the data of each is text. */
 async function* eventsOf(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -34,7 +36,7 @@ async function* eventsOf(body) {
         if (line.startsWith("data: ")) event.data += line.slice(6);
       }
       rest = rest.slice(end + 2);
-      if (event.data) yield { name: event.name, data: JSON.parse(event.data) };
+      if (event.data) yield event;
     }
   }
 }
@@ -127,14 +129,17 @@ const arrived = (id) => {
   history.replaceState(null, "", `/console/chat/${encodeURIComponent(id)}`);
 };
 
+const later = (seconds) => new Promise((done) => setTimeout(done, 1000 * seconds));
+
 const reread = async () => {
   if (!here()) return;
   await part(thread, `/console/chat/${encodeURIComponent(here())}/thread`);
   answer.replaceChildren();
+  attend();
 };
 
-/* Ask for a stream, and draw it until its end. True if there was one. */
-const draw = async (method, path, { page, conversation } = {}) => {
+/* Ask for a stream, and draw it until its end; `begun` is told that there is one. */
+const draw = async (method, path, { page, conversation, begun } = {}) => {
   const headers = { "x-csrf-token": csrf() };
   if (page) headers["content-type"] = "application/json";
   if (conversation) headers["x-conversation-id"] = conversation;
@@ -147,10 +152,12 @@ const draw = async (method, path, { page, conversation } = {}) => {
       say(`${message} ${hint || ""} (${code})`);
       return reply.status === 409 ? "busy" : "refused";
     }
+    if (begun) begun();
     const drawn = new Drawn();
-    for await (const event of eventsOf(reply.body)) {
-      note(event);
-      if (event.name in Drawn.prototype) await drawn[event.name](event.data);
+    for await (const { name, data: text } of eventsOf(reply.body)) {
+      const data = JSON.parse(text);
+      note({ name, data });
+      if (name in Drawn.prototype) await drawn[name](data);
     }
     return "read";
   } catch (broken) {
@@ -174,17 +181,56 @@ const send = async () => {
 };
 
 /* Read the last answer along: it goes on after an approval, or was being given when this opened. */
+let pause = 0;  // seconds before it is tried again
 const follow = async () => {
   if (!here() || answer.getAttribute("aria-busy") === "true") return;
-  const path = `/conversations/${encodeURIComponent(here())}/answer`;
+  watching.abort();
   const shown = [...thread.querySelectorAll("article")];
   const asked = shown.findLastIndex((one) => one.classList.contains("user"));
-  for (const one of shown.slice(asked + 1)) one.hidden = true;
-  for (let tried = 0; tried < 30; tried += 1) {
-    if ((await draw("GET", path)) !== "busy") break;
-    await new Promise((later) => setTimeout(later, 1000));
-  }
+  const begun = () => {
+    for (const one of shown.slice(asked + 1)) one.hidden = true;
+  };
+  const came = await draw("GET", `/conversations/${encodeURIComponent(here())}/answer`, { begun });
+  pause = came === "refused" ? Infinity : Math.min(pause + 1, MOST_PAUSE);
   await reread();
+};
+
+/* What the thread says is not over: an answer that goes on is read along, and the run of one that
+   waits is watched, since somebody may answer it elsewhere. */
+let watching = new AbortController();
+const attend = () => {
+  watching.abort();
+  watching = new AbortController();
+  const { signal } = watching;
+  if (thread.querySelector("[data-goes-on]")) {
+    if (pause < Infinity) later(pause).then(() => signal.aborted || follow());
+    return;
+  }
+  pause = 0;
+  for (const one of [...thread.querySelectorAll("[data-waits]")].slice(-MOST_WATCHED)) {
+    watch(one, signal);
+  }
+};
+
+const watch = async (one, signal) => {
+  const path = `/console/live/runs/${encodeURIComponent(one.dataset.waits)}`;
+  const isLast = one === [...thread.querySelectorAll("article")].pop();
+  for (let tried = 1; !signal.aborted; tried = Math.min(tried + 1, MOST_PAUSE)) {
+    try {
+      const reply = await fetch(path, { signal });
+      if (reply.status === 403 || reply.status === 404) return;
+      if (reply.ok) {
+        for await (const { name } of eventsOf(reply.body)) {
+          if (name === "message") continue;  // the picture of the run is for its own page
+          if (!signal.aborted) await (isLast ? follow() : reread());
+          return;
+        }
+      }
+    } catch {
+      if (signal.aborted) return;  // the page went on to something else
+    }
+    await later(tried);
+  }
 };
 
 const again = async (what) => {
@@ -210,5 +256,16 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-again]");
   if (button) again(button.dataset.again);
 });
-document.body.addEventListener("decided", follow);
-if ("answering" in thread.dataset) follow();
+/* What is shown has been seen. */
+if ("unread" in thread.dataset) {
+  fetch(`/conversations/${encodeURIComponent(here())}`, {
+    method: "PATCH",
+    headers: { "x-csrf-token": csrf(), "content-type": "application/json" },
+    body: JSON.stringify({ unread: false }),
+  });
+}
+document.body.addEventListener("decided", () => {
+  pause = 0;
+  follow();
+});
+attend();

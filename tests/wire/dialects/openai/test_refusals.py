@@ -156,6 +156,7 @@ def test_only_final_errors_with_a_status_that_clients_repeat_forbid_repeating() 
             "loop_detected",
         ),
         *("model_key_refused", "model_not_found", "peer_credential_missing"),
+        "fault_injected",  # 500: it was wanted
         "task_not_cancelable",  # 409: it has ended
         "run_already_started",  # 409: no name is run twice
         *("policy_state_invalid", "answered_otherwise"),  # 409: a resolution is used once

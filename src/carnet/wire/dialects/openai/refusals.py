@@ -167,6 +167,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.PeerCredentialMissing: (502, "peer_credential_missing"),
     errors.EgressRefused: (502, "egress_refused"),
     errors.AgentFailed: (500, "agent_failed"),
+    errors.FaultInjected: (500, "fault_injected"),
     errors.ToolUnusable: (502, "tool_error"),
     errors.Internal: (500, "internal"),
     errors.StorageUnavailable: (503, "storage_unavailable"),

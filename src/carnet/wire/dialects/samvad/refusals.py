@@ -152,7 +152,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
         *(errors.ProviderError, errors.ProviderUnavailable, errors.ProviderTimeout),
         *(errors.CircuitOpen, errors.PeerRefused, errors.PeerBusy, errors.PeerUnreachable),
         *(errors.PeerResponseInvalid, errors.PeerCredentialMissing, errors.StatementInvalid),
-        *(errors.EgressRefused, errors.ToolUnusable),
+        *(errors.EgressRefused, errors.FaultInjected, errors.ToolUnusable),
         *(errors.ModelRefused, errors.ModelKeyRefused, errors.ModelQuotaExceeded),
         *(errors.ModelNotFound, errors.ContextTooLong),
         # These two speak to people at a terminal; a row keeps the table whole.
