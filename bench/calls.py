@@ -7,8 +7,8 @@ Law 1. Alone is exact: one request at a time, on connections that are kept, and 
        (timers, the thread that writes the log's lines together) only adds to some of them.
 Law 2. Under load is an average, with what callers share: there a batch of the store is one for
        many of them. It varies by a percent or two from run to run.
-Law 3. What takes a task that has ended out of asyncio's list of them is not counted: whether it runs
-       in this request or in the next depends on when the last reference goes.
+Law 3. What takes a task that has ended out of asyncio's list of them is not counted: whether it
+       runs in this request or in the next depends on when the last reference goes.
 """
 
 import http.client
