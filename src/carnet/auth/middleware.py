@@ -13,6 +13,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from carnet.auth.credential import read_credential, without_credentials, without_identity
+from carnet.core.memo import Memo
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.people.identity import Ceiling, Secret
 from carnet.errors import (
@@ -73,7 +74,7 @@ class BearerVerifier:
         """`others` knows all other credentials."""
         self._bearers = bearers
         self._others = others
-        self._used: dict[str, None] = {}  # the ids of bearers, in their order
+        self._used: Memo[str, None] = Memo(MOST_BEARERS)  # the ids of bearers
 
     async def __call__(self, credential: Secret, /) -> KnownActor:
         """Whom a gateway acts for in one turn."""
@@ -88,10 +89,8 @@ class BearerVerifier:
         """Take a bearer once; the oldest are forgotten when there are very many."""
         if known.id in self._used:
             raise TokenInvalid("the bearer of a turn was used before")
-        if len(self._used) >= MOST_BEARERS:
-            del self._used[next(iter(self._used))]
         if known.id:
-            self._used[known.id] = None
+            self._used.keep(known.id, None)
 
 
 class TokenVerifier:

@@ -11,6 +11,7 @@ Law 4. What was verified is remembered until it expires, by the whole of its tex
 Law 5. A link that was ended ends all below it (R59).
 """
 
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from hashlib import sha256
 from operator import contains
@@ -101,7 +102,7 @@ class Delegated:
         self._identities = identities
         self._domain = domain
         self._last_depth = last_depth
-        self._held: dict[bytes, _Held] = {}
+        self._held: OrderedDict[bytes, _Held] = OrderedDict()
         self._characters = 0
 
     def __call__(self, candidate: Candidate, /) -> Awaitable[None] | None:

@@ -12,6 +12,7 @@ import ipaddress
 import math
 from typing import Final
 
+from carnet.core.memo import Memo
 from carnet.errors import TooManyFailures
 
 WINDOW_SECONDS: Final = 60.0
@@ -25,7 +26,8 @@ class Failures:
     def __init__(self, limit: int) -> None:
         """`limit` is how many an address may send within a minute."""
         self.limit = limit
-        self._since: dict[str, tuple[float, int]] = {}  # when the count began, and the count
+        # When the count began, and the count.
+        self._since: Memo[str, tuple[float, int]] = Memo(MOST_SOURCES)
         self._over_until = 0.0
         self.any = False  # whether any address is over its limit, or was when it was last checked
 
@@ -41,12 +43,10 @@ class Failures:
         """Count a failure; refuse if there were too many before it."""
         self.check(address, now)
         key = source(address)
-        began, count = self._since.pop(key, (now, 0))
+        began, count = self._since.get(key, (now, 0))
         if now - began >= WINDOW_SECONDS:
             began, count = now, 0
-        if len(self._since) >= MOST_SOURCES:
-            del self._since[next(iter(self._since))]
-        self._since[key] = (began, count + 1)
+        self._since.keep(key, (began, count + 1))
         if count + 1 >= self.limit:
             self.any = True
             self._over_until = max(self._over_until, began + WINDOW_SECONDS)
