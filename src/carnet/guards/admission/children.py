@@ -209,10 +209,8 @@ class Children:
             return
         found = await self._budgets.find(allowance.name)
         if found is not None:
-            allowance.learn(found.left, runs_again=runs_again)
+            allowance.learn(found.left, found.limits, runs_again=runs_again)
             allowance.asks = found.asks
-            if runs_again:  # it knows what was left when it waited
-                allowance.limits = found.limits
 
     def _spending(self, entry: Entry, parent: Call, allowed: ChildAllowance) -> Entry:
         """An entry with what it takes of the budget of its parent, or of its own share."""
