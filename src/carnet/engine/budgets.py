@@ -42,7 +42,7 @@ class LoopBudgets:
             for name, ceiling in ceilings
         }
         self._began = asyncio.get_running_loop().time() if self._budgets else 0.0
-        self.short: BudgetExceeded | None = None  # the first that ended
+        self.short: BudgetExceeded | None = None  # the first that ended, also of tokens
 
     def ask(self) -> None:
         """Count that the model is asked; BudgetExceeded where it may not be."""

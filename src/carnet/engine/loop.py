@@ -7,12 +7,14 @@ Law 1. It goes on until the model ends. `max_iterations` bounds how often a mode
        answer where a deployment says so; there is no such bound by itself.
 Law 2. It returns `Done` with a reason, or `Waiting` for approvals, or raises an error that tells
        the cause. A bound, a cancellation and a stop are reasons, not errors; so is that whoever
-       pays has nothing left. A named budget that has ended is raised, with its count and ceiling.
+       pays has nothing left for a tool. A budget of the loop is raised, with its count and limit.
 Law 3. A model that gives nothing is asked once more. What has been seen is never asked for again.
 Law 4. Tool calls are run because the model made them in this turn, or because somebody approved
        them by name; never because they stand in a message.
 Law 5. With a store behind `once`, what was done is not done again when the turn runs again, and
        what was used is counted in the run that used it.
+Law 6. Where budgets bound the tokens of the turn, it is looked at what is left before each ask, and
+       the model is told to say no more than that. With nothing left it is not asked.
 """
 
 from collections.abc import Sequence
@@ -20,6 +22,7 @@ from itertools import count
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from carnet.core.messages.events import Done, Message, Text, ToolCall, Waiting
 from carnet.core.messages.output import Sink
@@ -29,7 +32,7 @@ from carnet.engine.completion import Completion, CompletionSink
 from carnet.engine.history import completed, result_of, unanswered
 from carnet.engine.toolbox import Toolbox, ToolRun
 from carnet.engine.tools.turn import ToolTurn
-from carnet.errors import CarnetError, ProviderError
+from carnet.errors import BudgetExceeded, CarnetError, ProviderError
 from carnet.ports.engine.loop import LoopTurn
 from carnet.ports.engine.model import LanguageModel, ModelAsk, Recall
 from carnet.ports.engine.tools import HiddenSeal, LoopTool, ToolSource
@@ -187,7 +190,7 @@ class _LoopRun:
         async def act() -> dict[str, Any]:
             nonlocal is_new
             is_new = True
-            return passing.ended(await self._model(ask, passing)).written()
+            return passing.ended(await self._model(await self._bounded(ask), passing)).written()
 
         answer = Completion.read(await self._turn.once("model", act))
         if not is_new and answer.text.strip():
@@ -195,6 +198,17 @@ class _LoopRun:
         self._tokens += answer.tokens
         self._used.update([call.id for call in answer.calls])
         return answer
+
+    async def _bounded(self, ask: ModelAsk) -> ModelAsk:
+        """The same with what is left for its answer; BudgetExceeded where that is nothing."""
+        tokens = self._turn.tokens
+        if tokens is None:
+            return ask
+        try:
+            return replace(ask, most_tokens=await tokens.left(self._tokens))
+        except BudgetExceeded as short:
+            self._budgets.short = short
+            raise
 
     async def _use(self, answer: Completion) -> Waiting | None:
         outcomes = await self._tools.use(answer.calls)

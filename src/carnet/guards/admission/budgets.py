@@ -89,6 +89,16 @@ def opening_of(parent: Call, clock: Clock) -> Opening | None:
     )
 
 
+async def learn(budgets: Budgets | None, allowance: Allowance, *, runs_again: bool) -> None:
+    """Ask the store what is left of a budget: somebody may have raised it."""
+    if budgets is None or allowance.name is None:
+        return
+    found = await budgets.find(allowance.name)
+    if found is not None:
+        allowance.learn(found.left, found.limits, runs_again=runs_again)
+        allowance.asks = found.asks
+
+
 def with_taken(admitted: Admitted, target: Target, taken: Taken, cost: int) -> Admitted:
     """What was admitted, with what it was given of budgets: its callee is told no more.
 

@@ -35,15 +35,22 @@ from carnet.core.messages.events import (
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Sink
 from carnet.core.people.identity import Secret
-from carnet.errors import CarnetError, ProviderError, ProviderUnavailable, TurnElsewhere
+from carnet.errors import (
+    BudgetExceeded,
+    CarnetError,
+    ProviderError,
+    ProviderUnavailable,
+    TurnElsewhere,
+)
 from carnet.ports.engine.calls import AgentAsk, AgentCalls, CalleeWaits
-from carnet.ports.engine.loop import LoopTurn
+from carnet.ports.engine.loop import LoopTokens, LoopTurn
 from carnet.ports.trust.keys import SigningKeys
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, NotSent, Outbound
 from carnet.runtime.peers.answer_reader import JSON, SSE, read_some, read_stream
 from carnet.runtime.visit.pulled import pulled
 from carnet.wire.dialects.engine_chat.bearer import MOST_BYTES, TurnBearer, write_bearer
+from carnet.wire.dialects.engine_chat.refusals import BUDGET_EXCEEDED
 from carnet.wire.dialects.engine_chat.request import write_request
 from carnet.wire.dialects.engine_chat.stream import EngineReader
 from carnet.wire.dialects.engine_chat.transcript import Shown, Transcript
@@ -163,6 +170,8 @@ class HttpEngine:
             secrets={"authorization": bearer},
             bounds=Bounds(total_seconds=self._address.seconds),
         )
+        if turn.tokens is not None:
+            turn = replace(turn, tokens=_StreamTokens(turn.tokens))
         with self._streams.opened(id, turn), _named_missing():
             async with self._http.send(outbound) as answer:
                 if answer.status != _OK:
@@ -181,6 +190,7 @@ class HttpEngine:
             id=id,
             is_final=turn.is_final,
             asks_policy=turn.ask_policy is not None,
+            asks_tokens=turn.tokens is not None,
             budgets=turn.budgets,
         )
         written = write_bearer(bearer, kid=signer.kid, sign=signer.sign)
@@ -263,6 +273,7 @@ class _Asking:
         async for event in stream:
             match event:
                 case Done() | Waiting():
+                    self._refuse_short(event)
                     return Transcript(tuple(events), event)
                 case ToolCall():
                     waiting.add(event.id)
@@ -275,6 +286,12 @@ class _Asking:
                 return Transcript(tuple(events))
         raise ProviderError("the stream has no end")
 
+    def _refuse_short(self, end: Done | Waiting) -> None:
+        """Refuse an end for want of tokens: it is none that a turn which runs again would keep."""
+        tokens = self._turn.tokens
+        if tokens is not None and tokens.short is not None and end == Done(BUDGET_EXCEEDED):
+            raise tokens.short
+
     async def _show(self, part: _Part) -> None:
         """Say again what was said before, and note again what was called for it."""
         for event in part.transcript.events:
@@ -283,6 +300,28 @@ class _Asking:
             if self._turn.calls is not None:
                 with suppress(CarnetError, CalleeWaits):
                     await self._turn.calls.ask_agent(ask)
+
+
+class _StreamTokens:
+    """The tokens of a turn for one stream, whose loop knows of no other."""
+
+    def __init__(self, tokens: LoopTokens) -> None:
+        self._tokens = tokens
+        self._before = tokens.known
+
+    @property
+    def known(self) -> int:
+        return self._tokens.known
+
+    @property
+    def short(self) -> BudgetExceeded | None:
+        return self._tokens.short
+
+    def count(self, tokens: int) -> None:
+        self._tokens.count(tokens)
+
+    async def left(self, used: int, /) -> int | None:
+        return await self._tokens.left(self._before + used)
 
 
 class _CountedSink:

@@ -6,9 +6,9 @@ somebody has approved is named by the gateway and by nobody else.
 Law 1. It is a JWS of a type of its own, signed with a key of the gateway: no other token is taken
        for it, and it for no other.
 Law 2. It says who acts and the most that may be used, for which turn of which agent, until when,
-       whether the turn may call others, whether the gateway wants to be asked before each tool, the
-       budgets of the token that was shown, and what was answered, by the ids of tool calls. Nothing
-       of it stands in the body of a request.
+       whether the turn may call others, whether the gateway wants to be asked before each tool and
+       before each ask of a model, the budgets of the token that was shown, and what was answered,
+       by the ids of tool calls. Nothing of it stands in the body of a request.
 Law 3. `read_bearer(write_bearer(x))` gives x back. Whether it holds is for whoever has the keys.
 Law 4. It has an id that nobody can guess. While its stream is open the gateway takes it for calls
        out of that turn, and for nothing else; afterwards for nothing at all.
@@ -49,6 +49,7 @@ class TurnBearer(Struct, frozen=True, kw_only=True):
     id: str = ""  # of this bearer
     is_final: bool = False  # no hop is left for calls
     asks_policy: bool = False  # the gateway is asked before each tool
+    asks_tokens: bool = False  # and what is left of the tokens, before each ask of a model
     budgets: Ceilings = ()  # of the token that was shown
 
 
@@ -78,6 +79,7 @@ class _Claims(Struct, forbid_unknown_fields=True):
     jti: str = ""
     final: bool = False
     policy: bool = False
+    tokens: bool = False
     budgets: dict[str, int] = {}
 
 
@@ -102,6 +104,8 @@ def write_bearer(bearer: TurnBearer, *, kid: str, sign: Callable[[bytes], bytes]
         "final": bearer.is_final,
         "policy": bearer.asks_policy,
     }
+    if bearer.asks_tokens:
+        claims["tokens"] = True
     if bearer.budgets:
         claims["budgets"] = dict(bearer.budgets)
     return jws.write(claims, kid=kid, typ=TYPE, sign=sign)
@@ -126,6 +130,7 @@ def read_bearer(text: str) -> SignedBearer:
         id=claims.jti,
         is_final=claims.final,
         asks_policy=claims.policy,
+        asks_tokens=claims.tokens,
         budgets=budgets,
     )
     return SignedBearer(bearer, token.keyid, token.signed, token.signature)
