@@ -24,9 +24,17 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from carnet.core.messages.events import Done, Message, Text, ToolCall, Waiting
+from carnet.core.messages.events import (
+    COUNTED,
+    Done,
+    Extension,
+    Message,
+    Text,
+    ToolCall,
+    Waiting,
+)
 from carnet.core.messages.output import Sink
-from carnet.core.money.budget import Ceilings
+from carnet.core.money.budget import Ceilings, write_ceilings
 from carnet.engine.budgets import LoopBudgets, raised
 from carnet.engine.completion import Completion, CompletionSink
 from carnet.engine.history import completed, result_of, unanswered
@@ -80,7 +88,8 @@ class AgentLoop:
 
     async def __call__(self, turn: LoopTurn, sink: Sink, /) -> Done | Waiting:
         """Answer one request."""
-        budgets = LoopBudgets(raised(self._bounds.budgets, turn.granted), turn.budgets)
+        agent = raised(self._bounds.budgets, turn.granted)
+        budgets = LoopBudgets(agent, turn.budgets, turn.counted)
         try:
             toolbox = await self._toolbox.now()
             run = _LoopRun(self._model, toolbox, self._bounds, turn, sink, self._seal, budgets)
@@ -126,6 +135,7 @@ class _LoopRun:
             memory=turn.memory,
             past=turn.past,
             ask_policy=turn.ask_policy,
+            asks=turn.asks,
         )
         self._tools = ToolRun(toolbox, tool_turn, self._sink, budgets)
         self._messages: list[Message] = []
@@ -137,7 +147,21 @@ class _LoopRun:
         self._warned: set[bool] = set()  # of a window that fills, and of what was left out
 
     async def go(self) -> Done | Waiting:
-        """Ask the model until it has ended."""
+        """Ask the model until it has ended; who goes on with the turn is told what was counted."""
+        try:
+            end = await self._go()
+        except BudgetExceeded:
+            await self._tell()
+            raise
+        if isinstance(end, Waiting):
+            await self._tell()
+        return end
+
+    async def _tell(self) -> None:
+        if self._turn.tells and self._budgets.counted:
+            await self._sink.write(Extension(COUNTED, write_ceilings(self._budgets.counted)))
+
+    async def _go(self) -> Done | Waiting:
         waiting = await self._resume()
         if waiting is not None:
             return waiting
@@ -159,7 +183,8 @@ class _LoopRun:
         """Run what was approved of the calls that were sent without a result."""
         messages, resolved = self._turn.request.messages, self._turn.resolved
         self._tools.look_again(call for message in messages for call in message.tool_calls)
-        approved = [call for call in unanswered(messages) if call.id in resolved]
+        goes_on = {*self._turn.held}.union(resolved) if self._turn.held else resolved
+        approved = [call for call in unanswered(messages) if call.id in goes_on]
         outcomes = await self._tools.go_on(approved)
         self._messages = completed(messages, outcomes.results)
         return self._paused(outcomes.waiting)
@@ -223,6 +248,8 @@ class _LoopRun:
     def _paused(self, calls: Sequence[ToolCall]) -> Waiting | None:
         """What is waited for; what has waited is run before a budget ends the answer."""
         if calls:
+            for call in calls:
+                self._budgets.back(call)
             return Waiting(tuple([approval_of(call) for call in calls]))
         if self._budgets.short is not None:
             raise self._budgets.short

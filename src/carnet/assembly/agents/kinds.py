@@ -327,7 +327,6 @@ def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
             last_depth=parts.last_depth,
             auth_source=agent.auth_source,
             policy=parts.policy,
-            asks=settings.engine.is_in_process,
             tokens=parts.tokens,
         ),
         name=name,

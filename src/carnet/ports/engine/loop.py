@@ -69,6 +69,10 @@ class LoopTurn(Struct, frozen=True, kw_only=True):
     ask_policy: AskPolicy | None = None  # before a tool is used; None where nobody is asked
     budgets: Ceilings = ()  # of the token that asks, by their names
     granted: Ceilings = ()  # what who pays has given beyond those of the agent
+    counted: Ceilings = ()  # what other loops of the turn have counted of named budgets
+    asks: bool = False  # who pays may be asked for more of the budgets of the agent
+    tells: bool = False  # who asked this loop goes on by other requests, and is told the counts
+    held: frozenset[str] = frozenset()  # the ids of such calls, which go on now
     tokens: LoopTokens | None = None  # what is left of them; None where nothing bounds them
 
 

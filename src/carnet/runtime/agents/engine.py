@@ -130,6 +130,7 @@ class EngineAgent:
             ask_policy=None if policy is None else partial(policy.ask_tool, call),
             budgets=call.caller.budgets,
             granted=visit.granted if call.resolved else (),
+            asks=call.target.asks,
             tokens=tokens,
         )
         sink = out if tokens is None else _CountingSink(out, tokens)
@@ -149,7 +150,7 @@ class EngineAgent:
 
     def _waits(self, visit: LoopVisit, error: CarnetError) -> Waiting | None:
         """What is asked for where a budget of this agent ended, as its operator has it."""
-        if not (self._calls.asks and visit.call.target.asks and isinstance(error, BudgetExceeded)):
+        if not (visit.call.target.asks and isinstance(error, BudgetExceeded)):
             return None
         return visit.ask_for_loop(error) if error.facts.get("budget") == AGENT else None
 

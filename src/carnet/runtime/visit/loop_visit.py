@@ -52,7 +52,6 @@ class CallsOut(Struct, frozen=True, kw_only=True, eq=False):
     last_depth: int  # of a call whose chain carries no limit of its own
     auth_source: str = FORWARD_USER
     policy: OperatorPolicy | None = None  # that is asked before each tool
-    asks: bool = False  # whether its loop can be given more of its named budgets
     tokens: FindTokens | None = None  # what is left of those of a call
 
 
