@@ -118,6 +118,16 @@ class Allowance:
         counts = {"observed": limit - left + needed, "limit": limit}
         raise BudgetExceeded(self.name or "", budget="call", part=part, **counts)
 
+    def is_used_up(self, part: str) -> bool:
+        """Whether a callee that was short of a part could not be given more of what is left.
+
+        Of money it was given what it may cost at the most, or all there was.
+        """
+        here: Allowance | None = self
+        while here is not None and getattr(here.limits, part) is None:
+            here = here.above
+        return here is None or part == "money" or not getattr(here.left(), part)
+
     def short_of(self, part: str) -> BudgetExceeded:
         """The refusal of a call abroad that has used up what it was given of a part."""
         here: Allowance | None = self

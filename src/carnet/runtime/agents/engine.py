@@ -133,10 +133,9 @@ class EngineAgent:
             asks=call.target.asks,
             tokens=tokens,
         )
-        sink = out if tokens is None else _CountingSink(out, tokens)
         before = CHAIN.set(visit)
         try:
-            end = await self._engine(turn, sink)
+            end = await self._engine(turn, _CountingSink(out, tokens) if tokens else out)
         except CarnetError as error:
             short = None if tokens is None else tokens.short
             waits = self._waits(visit, error) if short is None else visit.ask_for_tokens(short)
