@@ -56,10 +56,10 @@ def waiting(wait: int | None) -> dict[str, Fact]:
     return {} if wait is None else {"retry_after": wait}
 
 
-def part_of(told: Mapping[str, object]) -> dict[str, Fact]:
+def part_of(fields: Mapping[str, object]) -> dict[str, Fact]:
     """The part that is used up of the budget which we gave, where a peer tells it as a Carnet."""
-    part = told.get("part")
-    return {"peer_part": part} if told.get("budget") == _GIVEN and part in _PARTS else {}
+    part = fields.get("part")
+    return {"peer_part": part} if fields.get("budget") == _GIVEN and part in _PARTS else {}
 
 
 def limit_of(word: object) -> dict[str, Fact]:
