@@ -48,6 +48,7 @@ from carnet.gateway.operations import Operations
 from carnet.gateway.published import Published
 from carnet.gateway.runs import Runs
 from carnet.guards.admission.gate import Gate
+from carnet.guards.admission.model_tokens import ModelTokens
 from carnet.guards.admission.order import GateParts, Signed
 from carnet.guards.caller.failures import Failures
 from carnet.guards.limits import Concurrency
@@ -292,6 +293,7 @@ def _parts(
         models=LazyModels(settings, elsewhere.client.http, elsewhere.client.ids),
         streams=streams,
         surface=SurfacedQuestions(store.questions, elsewhere.client.clock),
+        tokens=ModelTokens(store.budgets, elsewhere.client.clock),
     )
 
 
@@ -304,8 +306,7 @@ def _signed(
     http: EgressClient,
     ended: EndedLists,
 ) -> Signed:
-    target = settings.gateway.injection_classifier
-    key = "gateway.injection_classifier"
+    target, key = settings.gateway.injection_classifier, "gateway.injection_classifier"
     classifier = None if target is None else load_classifier(target, settings.base, key=key)
     return Signed(
         keys=ring,

@@ -29,6 +29,9 @@ from carnet.gateway.loops.turn_memory import TurnMemoryPages
 from carnet.gateway.loops.turn_policy import ROUTES as TURN_POLICY
 from carnet.gateway.loops.turn_policy import SCHEMAS as POLICY_SCHEMAS
 from carnet.gateway.loops.turn_policy import TurnPolicyPage
+from carnet.gateway.loops.turn_tokens import ROUTES as TURN_TOKENS
+from carnet.gateway.loops.turn_tokens import SCHEMAS as TOKENS_SCHEMAS
+from carnet.gateway.loops.turn_tokens import TurnTokensPage
 from carnet.gateway.loops.turn_triggers import HOOKS as TURN_HOOKS
 from carnet.gateway.loops.turn_triggers import SCHEDULES as TURN_SCHEDULES
 from carnet.gateway.loops.turn_triggers import TurnTriggerPages
@@ -350,6 +353,7 @@ def _loops(settings: Settings, store: Store, backend: Backend, clock: Clock) -> 
     return [
         *offered(TURN_MEMORY, TurnMemoryPages(turns)),
         *offered(TURN_POLICY, TurnPolicyPage(turns)),
+        *offered(TURN_TOKENS, TurnTokensPage(turns)),
         *offered(TURN_SCHEDULES, TurnTriggerPages(turns, lambda triggers: triggers.schedules)),
         *offered(TURN_HOOKS, TurnTriggerPages(turns, lambda triggers: triggers.hooks)),
     ]
@@ -384,6 +388,7 @@ def _schemas(dialects: Sequence[Dialect]) -> dict[str, Any]:
         | TRUST_SCHEMAS
         | TRIGGER_SCHEMAS
         | POLICY_SCHEMAS
+        | TOKENS_SCHEMAS
         | MESSAGE_SCHEMAS
         | CONVERSATION_SCHEMAS
         | MEMORY_SCHEMAS

@@ -43,6 +43,7 @@ class SealedCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     admitted: Admitted  # its carnets are without a deadline: see `deadline`
     budget: Spending | None = None  # what is left for what is called for it
     deadline: float | None = None  # seconds since the epoch, by the wall clock
+    limits: Spending | None = None  # what it was given, of which that is left
 
     def call(
         self, target: Target, record: Turn, *, task: str, deadline: float | None = None
@@ -55,11 +56,15 @@ class SealedCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             task: The id of the task that it is.
             deadline: When it must have ended, by the monotonic clock.
         """
+        allowance = None
+        if self.budget is not None:
+            allowance = Allowance(self.limits or self.budget)
+            allowance.narrow(self.budget)
         return call_of(
             _until(replace(self.admitted, agent=record.agent), deadline),
             target,
             record,
-            allowance=None if self.budget is None else Allowance(self.budget),
+            allowance=allowance,
             task=task,
         )
 
@@ -158,7 +163,11 @@ def sealed_call_of(call: Call, spent: int, released: int = 0) -> SealedCall:
         reserve=max(call.reserve - spent - released, 0),
         set_aside=max(call.set_aside - spent, 1) if call.set_aside else 0,  # 0: it is not bounded
     )
-    return SealedCall(admitted=kept, budget=None if left is None else left.left())
+    return SealedCall(
+        admitted=kept,
+        budget=None if left is None else left.left(),
+        limits=None if left is None else left.given,
+    )
 
 
 def write_sealed_call(sealed_call: SealedCall) -> bytes:

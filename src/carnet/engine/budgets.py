@@ -12,6 +12,7 @@ from typing import Final
 
 from carnet.core.messages.events import ToolCall
 from carnet.core.money.budget import (
+    MOST_CEILING,
     OF_TOOL,
     TOOL_CALLS,
     TURNS,
@@ -34,15 +35,16 @@ def raised(ceilings: Ceilings, granted: Ceilings) -> Ceilings:
 class LoopBudgets:
     """Counts what one answer takes."""
 
-    def __init__(self, agent: Ceilings, token: Ceilings) -> None:
-        """Begin with nothing used."""
+    def __init__(self, agent: Ceilings, token: Ceilings, counted: Ceilings = ()) -> None:
+        """Begin with what was `counted` before, by another loop of the turn."""
+        before = dict(counted)
         self._budgets = {
-            (of, name): IterationBudget(name, ceiling)
+            (of, name): IterationBudget(name, ceiling, before.get(name, 0))
             for of, ceilings in ((AGENT, agent), (TOKEN, token))
             for name, ceiling in ceilings
         }
         self._began = asyncio.get_running_loop().time() if self._budgets else 0.0
-        self.short: BudgetExceeded | None = None  # the first that ended
+        self.short: BudgetExceeded | None = None  # the first that ended, also of tokens
 
     def ask(self) -> None:
         """Count that the model is asked; BudgetExceeded where it may not be."""
@@ -55,9 +57,22 @@ class LoopBudgets:
         if not self._count({TURNS}, {WALL_CLOCK}) and self.short is not None:
             raise self.short
 
+    @property
+    def counted(self) -> Ceilings:
+        """What was counted, for a loop that goes on with the turn; of time nothing."""
+        found = {each.name: each.current for each in self._budgets.values()}
+        counts = [(name, min(n, MOST_CEILING)) for name, n in found.items() if n]
+        return tuple(sorted([each for each in counts if each[0] != WALL_CLOCK]))
+
     def use(self, call: ToolCall) -> bool:
         """Count that a tool is used; whether it may be. After the first that may not, none may."""
         return self.short is None and self._count({TOOL_CALLS, OF_TOOL + call.name}, set())
+
+    def back(self, call: ToolCall) -> None:
+        """A tool was not used yet: it waits, and is counted when it is."""
+        for key, budget in self._budgets.items():
+            if budget.name in {TOOL_CALLS, OF_TOOL + call.name}:
+                self._budgets[key] = budget.at(budget.current - 1)
 
     def _count(self, counted: set[str], others: set[str]) -> bool:
         """Count one more in each, unless one of all has ended."""

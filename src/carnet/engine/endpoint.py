@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from carnet.core.messages.events import End, Event, Failed, Usage
@@ -30,7 +31,7 @@ from carnet.http.exchange import (
     check_json_body,
 )
 from carnet.ports.engine.calls import AgentCalls
-from carnet.ports.engine.loop import Engine, LoopTurn
+from carnet.ports.engine.loop import Engine, LoopTokens, LoopTurn
 from carnet.ports.engine.tools import AskPolicy, TurnTriggers
 from carnet.ports.memory.memory import TurnMemory
 from carnet.ports.memory.past import TurnPast
@@ -57,6 +58,19 @@ _STREAMED: Final = (
 )
 
 
+class OfTurns(Struct, frozen=True, kw_only=True, eq=False):
+    """What the bearer of a turn opens at the gateway that has signed it; None: nothing of that."""
+
+    calls: Callable[[Secret], AgentCalls] | None = None  # of other agents
+    memory: Callable[[Secret], TurnMemory] | None = None  # of the person it is for
+    past: Callable[[Secret], TurnPast] | None = None  # what she has said
+    triggers: Callable[[Secret], TurnTriggers] | None = None  # her schedules and hooks
+    tokens: Callable[[Secret], LoopTokens] | None = None  # what is left of them
+
+
+NOTHING: Final = OfTurns()
+
+
 class EngineEndpoint:
     """Serves one loop."""
 
@@ -65,27 +79,19 @@ class EngineEndpoint:
         engine: Engine,
         *,
         max_bytes: int,
-        calls: Callable[[Secret], AgentCalls] | None = None,
-        memory: Callable[[Secret], TurnMemory] | None = None,
+        of_turns: OfTurns = NOTHING,
         own_memory: Callable[[str], TurnMemory | None] | None = None,
-        past: Callable[[Secret], TurnPast] | None = None,
-        triggers: Callable[[Secret], TurnTriggers] | None = None,
         policy: FindPolicy | None = None,
     ) -> None:
         """`max_bytes` is the most that a request may have.
 
-        `calls` gives what calls other agents with the bearer of a turn, `memory` the memory of
-        the person it is for, `past` what she has said, `triggers` her schedules and hooks;
-        `own_memory` is the memory of who asks without one, by name. `policy` finds what is asked
-        before each tool.
+        `of_turns` is what the bearers of turns open; `own_memory` is the memory of who asks
+        without one, by name. `policy` finds what is asked before each tool.
         """
         self._policy = policy
         self._engine = engine
-        self._calls = calls
-        self._memory = memory
+        self._of_turns = of_turns
         self._own_memory = own_memory
-        self._past = past
-        self._triggers = triggers
         self._max_bytes = max_bytes
         self._running: set[LoopStop] = set()
         self._quiet = asyncio.Event()  # nothing runs
@@ -142,17 +148,24 @@ class EngineEndpoint:
     def _named(self, turn: LoopTurn, credential: Secret, bearer: TurnBearer) -> LoopTurn:
         """The same for the agent that a gateway asks for, with what it may call and has kept."""
         is_person = _OF_MACHINE not in turn.actor.id  # R25
-        triggers = self._triggers if is_person else None
+        has, hers = self._of_turns, self._of_turns if is_person else NOTHING
+        tokens = has.tokens if bearer.asks_tokens else None
         return replace(
             turn,
             name=bearer.turn,
             agent=bearer.agent,
             is_final=bearer.is_final,
             budgets=bearer.budgets,
-            calls=None if self._calls is None else self._calls(credential),
-            memory=self._memory(credential) if self._memory is not None and is_person else None,
-            past=self._past(credential) if self._past is not None and is_person else None,
-            triggers=None if triggers is None else triggers(credential),
+            granted=bearer.granted,
+            counted=bearer.counted,
+            asks=bearer.asks,
+            tells=True,
+            held=bearer.held,
+            calls=None if has.calls is None else has.calls(credential),
+            memory=None if hers.memory is None else hers.memory(credential),
+            past=None if hers.past is None else hers.past(credential),
+            triggers=None if hers.triggers is None else hers.triggers(credential),
+            tokens=None if tokens is None else tokens(credential),
         )
 
     async def _stream(self, exchange: Exchange, turn: LoopTurn) -> None:

@@ -7,12 +7,14 @@ Law 1. It goes on until the model ends. `max_iterations` bounds how often a mode
        answer where a deployment says so; there is no such bound by itself.
 Law 2. It returns `Done` with a reason, or `Waiting` for approvals, or raises an error that tells
        the cause. A bound, a cancellation and a stop are reasons, not errors; so is that whoever
-       pays has nothing left. A named budget that has ended is raised, with its count and ceiling.
+       pays has nothing left for a tool. A budget of the loop is raised, with its count and limit.
 Law 3. A model that gives nothing is asked once more. What has been seen is never asked for again.
 Law 4. Tool calls are run because the model made them in this turn, or because somebody approved
        them by name; never because they stand in a message.
 Law 5. With a store behind `once`, what was done is not done again when the turn runs again, and
        what was used is counted in the run that used it.
+Law 6. Where budgets bound the tokens of the turn, it is looked at what is left before each ask, and
+       the model is told to say no more than that. With nothing left it is not asked.
 """
 
 from collections.abc import Sequence
@@ -20,16 +22,25 @@ from itertools import count
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from carnet.core.messages.events import Done, Message, Text, ToolCall, Waiting
+from carnet.core.messages.events import (
+    COUNTED,
+    Done,
+    Extension,
+    Message,
+    Text,
+    ToolCall,
+    Waiting,
+)
 from carnet.core.messages.output import Sink
-from carnet.core.money.budget import Ceilings
+from carnet.core.money.budget import Ceilings, write_ceilings
 from carnet.engine.budgets import LoopBudgets, raised
 from carnet.engine.completion import Completion, CompletionSink
 from carnet.engine.history import completed, result_of, unanswered
 from carnet.engine.toolbox import Toolbox, ToolRun
 from carnet.engine.tools.turn import ToolTurn
-from carnet.errors import CarnetError, ProviderError
+from carnet.errors import BudgetExceeded, CarnetError, ProviderError
 from carnet.ports.engine.loop import LoopTurn
 from carnet.ports.engine.model import LanguageModel, ModelAsk, Recall
 from carnet.ports.engine.tools import HiddenSeal, LoopTool, ToolSource
@@ -77,7 +88,8 @@ class AgentLoop:
 
     async def __call__(self, turn: LoopTurn, sink: Sink, /) -> Done | Waiting:
         """Answer one request."""
-        budgets = LoopBudgets(raised(self._bounds.budgets, turn.granted), turn.budgets)
+        agent = raised(self._bounds.budgets, turn.granted)
+        budgets = LoopBudgets(agent, turn.budgets, turn.counted)
         try:
             toolbox = await self._toolbox.now()
             run = _LoopRun(self._model, toolbox, self._bounds, turn, sink, self._seal, budgets)
@@ -123,6 +135,7 @@ class _LoopRun:
             memory=turn.memory,
             past=turn.past,
             ask_policy=turn.ask_policy,
+            asks=turn.asks,
         )
         self._tools = ToolRun(toolbox, tool_turn, self._sink, budgets)
         self._messages: list[Message] = []
@@ -134,7 +147,21 @@ class _LoopRun:
         self._warned: set[bool] = set()  # of a window that fills, and of what was left out
 
     async def go(self) -> Done | Waiting:
-        """Ask the model until it has ended."""
+        """Ask the model until it has ended; who goes on with the turn is told what was counted."""
+        try:
+            end = await self._go()
+        except BudgetExceeded:
+            await self._tell()
+            raise
+        if isinstance(end, Waiting):
+            await self._tell()
+        return end
+
+    async def _tell(self) -> None:
+        if self._turn.tells and self._budgets.counted:
+            await self._sink.write(Extension(COUNTED, write_ceilings(self._budgets.counted)))
+
+    async def _go(self) -> Done | Waiting:
         waiting = await self._resume()
         if waiting is not None:
             return waiting
@@ -156,7 +183,8 @@ class _LoopRun:
         """Run what was approved of the calls that were sent without a result."""
         messages, resolved = self._turn.request.messages, self._turn.resolved
         self._tools.look_again(call for message in messages for call in message.tool_calls)
-        approved = [call for call in unanswered(messages) if call.id in resolved]
+        goes_on = {*self._turn.held}.union(resolved) if self._turn.held else resolved
+        approved = [call for call in unanswered(messages) if call.id in goes_on]
         outcomes = await self._tools.go_on(approved)
         self._messages = completed(messages, outcomes.results)
         return self._paused(outcomes.waiting)
@@ -187,7 +215,7 @@ class _LoopRun:
         async def act() -> dict[str, Any]:
             nonlocal is_new
             is_new = True
-            return passing.ended(await self._model(ask, passing)).written()
+            return passing.ended(await self._model(await self._bounded(ask), passing)).written()
 
         answer = Completion.read(await self._turn.once("model", act))
         if not is_new and answer.text.strip():
@@ -195,6 +223,17 @@ class _LoopRun:
         self._tokens += answer.tokens
         self._used.update([call.id for call in answer.calls])
         return answer
+
+    async def _bounded(self, ask: ModelAsk) -> ModelAsk:
+        """The same with what is left for its answer; BudgetExceeded where that is nothing."""
+        tokens = self._turn.tokens
+        if tokens is None:
+            return ask
+        try:
+            return replace(ask, most_tokens=await tokens.left(self._tokens))
+        except BudgetExceeded as short:
+            self._budgets.short = short
+            raise
 
     async def _use(self, answer: Completion) -> Waiting | None:
         outcomes = await self._tools.use(answer.calls)
@@ -209,6 +248,8 @@ class _LoopRun:
     def _paused(self, calls: Sequence[ToolCall]) -> Waiting | None:
         """What is waited for; what has waited is run before a budget ends the answer."""
         if calls:
+            for call in calls:
+                self._budgets.back(call)
             return Waiting(tuple([approval_of(call) for call in calls]))
         if self._budgets.short is not None:
             raise self._budgets.short

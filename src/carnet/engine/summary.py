@@ -44,8 +44,11 @@ async def sum_up(
         part = f"{MARK}{recall.text}\n\n{piece}" if recall.text else piece
         quiet = _QuietSink(sink)
         messages = (Message.system(_WORDS), Message.user(part))
+        asked = ModelAsk(
+            messages=messages, correlation=ask.correlation, most_tokens=ask.most_tokens
+        )
         try:
-            await model(ModelAsk(messages=messages, correlation=ask.correlation), quiet)
+            await model(asked, quiet)
         except Upstream as error:
             extra = {"correlation_id": ask.correlation, "code": error.code, "detail": str(error)}
             logger.warning("no summary was made", extra=extra)

@@ -18,7 +18,8 @@ Law 8. What a tool gave is marked as data when a model is told of it; what we sa
 Law 9. A tool that asks another agent is used where a hop is left for it. Where who was asked waits
        for somebody, so does the call; the others of its answer end first.
 Law 10. A call that a named budget has nothing left for is denied, not begun; so is any after it.
-Law 11. What the actor may not use a model is not told of; our log says what is missing.
+Law 11. Where who pays may give a budget more, such a call is left open in a stream, to go on later.
+Law 12. What the actor may not use a model is not told of; our log says what is missing.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ from msgspec.structs import replace
 from carnet.core.messages.events import ToolCall, ToolResult
 from carnet.core.messages.output import Sink
 from carnet.core.messages.parameters import Tool
-from carnet.engine.budgets import LoopBudgets
+from carnet.engine.budgets import AGENT, LoopBudgets
 from carnet.engine.history import marked
 from carnet.engine.tools.display import CANNOT_OPEN, Cover, approved, is_long, previewed, shown
 from carnet.engine.tools.outcome import ApprovalAwaited, ToolOutcome, ended, read_outcome
@@ -92,6 +93,9 @@ class Outcomes(Struct, frozen=True):
 
     results: dict[str, str]  # what the model is told, by the ids of calls
     waiting: tuple[ToolCall, ...]  # for an approval, or for who was asked; as they are shown
+
+
+_USED_UP: Final = ToolOutcome("denied", USED_UP)
 
 
 class Toolbox:
@@ -206,6 +210,7 @@ class ToolRun:
         begun = [(call, self._begin(call)) for call in calls]
         results: dict[str, str] = {}
         waiting: list[ToolCall] = []
+        held: list[ToolCall] = []
         broken: CarnetError | None = None
         async with asyncio.TaskGroup() as group:
             tasks = [(call, group.create_task(ended(act))) for call, act in begun]
@@ -215,11 +220,21 @@ class ToolRun:
                     broken = broken or outcome
                 elif outcome is None:
                     waiting.append(seen[call.id])
+                elif outcome.output == USED_UP and self._holds_up:
+                    held.append(call)
                 else:
                     results[call.id] = await self._ended(call, outcome)
         if broken is not None:
             raise broken
+        if waiting:  # the end of the answer asks for these, and for nothing else
+            results |= {each.id: await self._ended(each, _USED_UP) for each in held}
         return Outcomes(results, tuple(waiting))
+
+    @property
+    def _holds_up(self) -> bool:
+        """Whether a call beyond a budget is left open: who pays may give that one more."""
+        short = self._budgets.short
+        return self._turn.asks and short is not None and short.facts.get("budget") == AGENT
 
     async def _seen(self, call: ToolCall) -> ToolCall:
         """A call as it is shown; one that somebody is to approve with what would come of it."""
@@ -298,7 +313,7 @@ class ToolRun:
         self._made[name] += 1
         if self._made[name] > MOST_REPEATED:
             return ToolOutcome("error", REPEATED)
-        return None if self._budgets.use(call) else ToolOutcome("denied", USED_UP)
+        return None if self._budgets.use(call) else _USED_UP
 
     async def _run(
         self, tool: LoopTool, call: ToolCall, arguments: dict[str, Any], place: int

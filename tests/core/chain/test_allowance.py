@@ -165,6 +165,35 @@ def test_what_earlier_attempts_hold_in_the_store_is_still_there_for_them(
     *, runs_again: bool, left: tuple[int, int]
 ) -> None:
     allowance = Allowance(Spending(money=30, currency="credits", calls=1))
-    allowance.learn(Spending(money=0, currency="credits", calls=7), runs_again=runs_again)
+    limits = Spending(money=30, currency="credits", calls=8)
+    theirs = Spending(money=0, currency="credits", calls=7)
+    allowance.learn(theirs, limits, runs_again=runs_again)
     assert (allowance.left().money, allowance.left().calls) == left
     assert allowance.left().tokens is None
+
+
+def test_tokens_that_a_call_has_used_before_it_waited_are_used() -> None:
+    allowance = Allowance(Spending(tokens=1000))
+    allowance.ran_before(b"key", 600)
+    assert allowance.left().tokens == 400
+    raised, limits = Spending(tokens=1900), Spending(tokens=2000)
+    allowance.learn(raised, limits, runs_again=True)  # of which the store knows 100
+    assert allowance.left().tokens == 1400
+
+
+def test_tokens_of_a_call_that_has_waited_here_are_counted_once() -> None:
+    allowance = Allowance(Spending(tokens=1000))
+    allowance.use(600)
+    allowance.counted |= {b"key"}
+    allowance.ran_before(b"key", 600)
+    assert allowance.left().tokens == 400
+
+
+def test_a_budget_begins_in_the_store_with_what_the_call_itself_has_spent_of_it() -> None:
+    allowance = Allowance(Spending(money=30, currency="credits", calls=8, tokens=100, asks=True))
+    allowance.take(10, "credits")
+    allowance.use(40)
+    allowance.open("call:1")
+    assert allowance.opening == allowance.given
+    assert allowance.given.asks
+    assert allowance.begun == Aside(10, 1, 40)

@@ -72,10 +72,10 @@ def test_a_call_from_the_command_line_brings_its_budget(trees: Trees) -> None:
 def test_a_run_that_goes_on_can_be_given_more(trees: Trees) -> None:
     assert trees.call("several", "9", "calls=4", "run-raised").text == "3 calls 4"
     page = trees.acme.json("budget", "show", "run-raised")["budgets"][0]
-    assert (page["limits"]["calls"], page["left"]["calls"]) == (3, 0)
+    assert (page["limits"]["calls"], page["left"]["calls"]) == (4, 0)
     trees.acme.carnet("budget", "set", "run-raised", "--calls", "6")
     page = trees.acme.json("budget", "show", "run-raised")["budgets"][0]
-    assert (page["left"]["calls"], page["spent"]["calls"]) == (3, 3)
+    assert (page["left"]["calls"], page["spent"]["calls"]) == (2, 4)
 
 
 def test_there_is_no_budget_for_nobody(trees: Trees) -> None:

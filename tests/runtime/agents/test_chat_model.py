@@ -247,3 +247,25 @@ async def test_what_a_model_wants_back_it_is_given_and_no_other_one_is() -> None
     called = {"type": "tool_use", "id": "c1", "name": "read", "input": {}}
     answers = [asked.body["messages"][1]["content"] for asked in server.asked[1:]]
     assert answers == [[thought, called], [called], [called]]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "left", "expected"),
+    [
+        ({}, 700, {"max_tokens": 700}),
+        ({"max_tokens": 50}, 700, {"max_tokens": 50}),
+        ({"max_completion_tokens": 900}, 700, {"max_completion_tokens": 700}),
+        ({"max_tokens": None}, 700, {"max_tokens": 700}),
+        ({"max_tokens": 900}, None, {"max_tokens": 900}),
+        ({}, None, {}),
+    ],
+)
+async def test_it_is_told_to_say_no_more_than_who_pays_has_left(
+    parameters: dict[str, Any], left: int | None, expected: dict[str, int]
+) -> None:
+    async with asked(answering(ANSWERED)) as model:
+        await model(replace(ASK, parameters=parameters, most_tokens=left))
+        (request,) = model.peer.requests
+    body = json.loads(request.body)
+    lengths = {name: body[name] for name in body if name.endswith("_tokens")}
+    assert lengths == expected

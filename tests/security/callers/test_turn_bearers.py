@@ -352,3 +352,20 @@ def test_it_asks_about_a_tool_while_its_turn_is_open_and_by_its_name_alone(house
     assert [reply.status for reply in replies[1:]] == [400] * 4
     late = policy(house, house.loop.bearers[-1], tried[0])
     assert (late.status, late.code) == (401, "token_invalid")
+
+
+def tokens(house: House, bearer: str, body: object) -> Reply:
+    fields = [("authorization", f"Bearer {bearer}"), ("content-type", "application/json")]
+    url = f"{house.gateway.url}/turn/tokens"
+    return request("POST", url, fields, json.dumps(body).encode())
+
+
+def test_it_asks_what_is_left_of_its_tokens_while_its_turn_is_open(house: House) -> None:
+    used: tuple[object, ...] = (7, None, -1, 1.5, "7", True, 10**12 + 1)
+    tried = [{"used": each} for each in used]
+    replies, _ = house.during(lambda bearer: [tokens(house, bearer, each) for each in tried])
+    assert replies[0].json == {"left": None}  # no budget bounds them here
+    assert [reply.status for reply in replies[1:]] == [400] * 6
+    for bearer in (house.loop.bearers[-1], house.gateway.token):
+        late = tokens(house, bearer, tried[0])
+        assert (late.status, late.code) == (401, "token_invalid")

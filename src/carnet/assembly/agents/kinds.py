@@ -29,7 +29,7 @@ from carnet.core.people.identity import CHAT, Caller, Secret, Skill
 from carnet.errors import ConfigInvalid
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.steps import Progress, Steps
-from carnet.ports.engine.loop import Engine
+from carnet.ports.engine.loop import Engine, FindTokens
 from carnet.ports.engine.model import LanguageModel
 from carnet.ports.engine.tools import TurnTriggers
 from carnet.ports.memory.memory import Memories
@@ -84,6 +84,7 @@ class Parts(Struct, frozen=True, kw_only=True, eq=False):
     models: Mapping[str, LanguageModel] = {}  # that our own may ask
     surface: SurfacedQuestions | None = None  # for what is asked while turns run
     policy: OperatorPolicy | None = None  # that is asked before a tool is used
+    tokens: FindTokens | None = None  # what calls have left of theirs
     servers: ToolServers = field(default_factory=ToolServers)  # that agent loops use tools of
 
     def secret(self, ref: SecretRef | None, key: str) -> Secret | None:
@@ -326,7 +327,7 @@ def _engine(parts: Parts, name: str, agent: AgentSettings) -> Built:
             last_depth=parts.last_depth,
             auth_source=agent.auth_source,
             policy=parts.policy,
-            asks=settings.engine.is_in_process,
+            tokens=parts.tokens,
         ),
         name=name,
         system=parts.system(name, agent),

@@ -14,7 +14,7 @@ from carnet.auth.middleware import (
 )
 from carnet.config import Settings
 from carnet.config.settings import local_url
-from carnet.engine.endpoint import EngineEndpoint, refuse
+from carnet.engine.endpoint import EngineEndpoint, OfTurns, refuse
 from carnet.guards.caller.failures import Failures
 from carnet.guards.caller.session import SignedIn, session_cookie
 from carnet.guards.caller.turn_bearer import TurnBearers
@@ -24,6 +24,7 @@ from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import HttpClient
 from carnet.runtime.tools.bearer.calls import BearerCalls
 from carnet.runtime.tools.bearer.memory import BearerMemory, BearerPast
+from carnet.runtime.tools.bearer.tokens import BearerTokens
 from carnet.runtime.tools.bearer.triggers import bearer_triggers
 from carnet.runtime.tools.memory import MemoryOfActors
 from carnet.stores.open import Store
@@ -56,11 +57,14 @@ def build_engine(
     endpoint = EngineEndpoint(
         engine,
         max_bytes=settings.limits.chat_body_bytes,
-        calls=lambda bearer: BearerCalls(http, at, bearer),
-        memory=lambda bearer: BearerMemory(http, at, bearer),
+        of_turns=OfTurns(
+            calls=lambda bearer: BearerCalls(http, at, bearer),
+            memory=lambda bearer: BearerMemory(http, at, bearer),
+            past=lambda bearer: BearerPast(http, at, bearer),
+            triggers=lambda bearer: bearer_triggers(http, at, bearer),
+            tokens=lambda bearer: BearerTokens(http, at, bearer),
+        ),
         own_memory=_own_memory(settings, store, clock),
-        past=lambda bearer: BearerPast(http, at, bearer),
-        triggers=lambda bearer: bearer_triggers(http, at, bearer),
         policy=policy.find,
     )
     verify = BearerVerifier(

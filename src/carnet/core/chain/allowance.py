@@ -8,10 +8,12 @@ Law 2. Money in another currency than ours cannot be set aside: a call that may 
 Law 3. Tokens are known when they were used: while any are left a call is made, then none is. A
        callee that can be told how many it may use is told, and those are set aside.
 Law 4. A share is taken out of the budget above it, and what is left of it goes back there.
+Law 5. `limits` are what was given, whatever is left: the call that was given it takes of it too.
 """
 
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from carnet.core.money.amount import format_amount
@@ -37,7 +39,8 @@ class Allowance:
 
     __slots__ = (
         *("_calls", "_currency", "_money", "_tokens"),
-        *("above", "asks", "limits", "name", "opening", "tokens_used", "until", "warned"),
+        *("above", "asks", "before", "begun", "counted", "limits", "name", "opening"),
+        *("tokens_used", "until", "warned"),
     )
 
     def __init__(
@@ -57,7 +60,10 @@ class Allowance:
         self.until = until
         self.name: str | None = None  # in the store, once something was called for it
         self.opening: Spending | None = None  # what it was opened with there
+        self.begun = NOTHING  # and what was spent of that before
         self.tokens_used = 0
+        self.before = 0  # tokens that calls have used when they ran before, and waited then
+        self.counted: frozenset[bytes] = frozenset()  # the keys of turns that have waited since
         self.warned = False
 
     def take(
@@ -112,6 +118,16 @@ class Allowance:
         counts = {"observed": limit - left + needed, "limit": limit}
         raise BudgetExceeded(self.name or "", budget="call", part=part, **counts)
 
+    def is_used_up(self, part: str) -> bool:
+        """Whether a callee that was short of a part could not be given more of what is left.
+
+        Of money it was given what it may cost at the most, or all there was.
+        """
+        here: Allowance | None = self
+        while here is not None and getattr(here.limits, part) is None:
+            here = here.above
+        return here is None or part == "money" or not getattr(here.left(), part)
+
     def short_of(self, part: str) -> BudgetExceeded:
         """The refusal of a call abroad that has used up what it was given of a part."""
         here: Allowance | None = self
@@ -154,6 +170,41 @@ class Allowance:
             self._money = 0 if self._money is not None else None
             self._calls = 0 if self._calls is not None else None
             self._tokens = 0 if self._tokens is not None else None
+
+    @property
+    def given(self) -> Spending:
+        """What was given, whatever is left of it."""
+        return msgspec.structs.replace(self.limits, asks=self.asks or None)
+
+    def open(self, name: str) -> Spending:
+        """Give it its name in the store, where it begins with what was spent of it until now."""
+        limits, left = self.given, self.left()
+        self.name, self.opening = name, limits
+        self.begun = Aside(
+            _used(limits.money, left.money),
+            _used(limits.calls, left.calls),
+            _used(limits.tokens, left.tokens),
+        )
+        return limits
+
+    def ran_before(self, key: bytes, tokens: int) -> None:
+        """A call has waited, and has used so many tokens until then.
+
+        One that has waited in this process was counted then.
+        """
+        if key in self.counted:
+            return
+        here: Allowance | None = self
+        while here is not None:
+            here.before += tokens
+            here.bound_tokens()
+            here = here.above
+
+    def bound_tokens(self) -> None:
+        """Of tokens no more is left than is not used; the store knows of those of calls alone."""
+        if self._tokens is not None and self.limits.tokens is not None:
+            unused = self.limits.tokens - self.tokens_used - self.before
+            self._tokens = max(0, min(self._tokens, unused))
 
     def take_more(self, wanted: int) -> int:
         """What is left of the money, as far as it is wanted: a call has cost more than expected."""
@@ -203,8 +254,8 @@ class Allowance:
         self._calls = _least(self._calls, left.calls)
         self._tokens = _least(self._tokens, left.tokens)
 
-    def learn(self, left: Spending, *, runs_again: bool = False) -> None:
-        """The store says what is left: somebody may have raised it.
+    def learn(self, left: Spending, limits: Spending, *, runs_again: bool = False) -> None:
+        """The store says what is left, and of how much: somebody may have raised it.
 
         Of a call that `runs_again` those made for it before hold their part there, and take it in
         the place of that: no less is left for them than is known here.
@@ -213,6 +264,8 @@ class Allowance:
         self._money = most(self._money, left.money)
         self._calls = most(self._calls, left.calls)
         self._tokens = most(self._tokens, left.tokens)
+        self.limits = limits
+        self.bound_tokens()
 
     def left(self, aside: Aside | None = None) -> Spending:
         """What is left; or the budget of a call for which that was set aside.
@@ -250,6 +303,10 @@ class Allowance:
 
 def _least(one: int | None, other: int | None) -> int | None:
     return min((each for each in (one, other) if each is not None), default=None)
+
+
+def _used(limit: int | None, left: int | None) -> int:
+    return 0 if limit is None or left is None else max(0, limit - left)
 
 
 def _theirs(ours: int | None, theirs: int | None) -> int | None:

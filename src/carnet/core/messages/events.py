@@ -190,6 +190,7 @@ RECEIPT = "carnet.receipt"  # an Extension: what we signed about the answer, as 
 STATEMENT = "carnet.statement"  # an Extension: the same in a form of others, for who asked for it
 RELAYED = "carnet.relayed"  # an Extension: what follows is said by somebody who was mentioned
 SPOKEN_BY = "carnet.spoken_by"  # an Extension: who says what follows, out of which call; or None
+COUNTED = "carnet.counted"  # an Extension: what a loop has counted of its named budgets
 CONTEXT_WINDOW = "carnet.context_window"  # an Extension: how much a model can still read
 ECHO = "carnet.echo"  # an Extension: an answer as the provider of its model wants it back
 FILE = "carnet.file"  # an Extension: bytes, or a link to them, that belong to the answer

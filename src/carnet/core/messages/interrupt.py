@@ -54,6 +54,7 @@ class BudgetRaise(Struct, frozen=True, kw_only=True, omit_defaults=True):
     observed: int  # what would be used
     limit: int
     opening: Spending | None = None  # what it begins with, where nothing was called for it yet
+    begun: tuple[int, int, int] = (0, 0, 0)  # money, calls and tokens that are spent of it then
 
 
 class Interrupt(Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ OF_TOOL: Final = "tool_calls_"  # and the name of one
 WALL_CLOCK: Final = "wall_clock_seconds"
 MOST_CEILING: Final = 1_000_000  # beyond it a budget is a mistake, and bounds nothing
 MOST_NAMED: Final = 32  # budgets of one agent, or of one token
+MOST_COUNTS: Final = 8192  # characters of what was counted of both
 
 _NAME: Final = re.compile(
     r"turns|tool_calls|tool_calls_[!-<>-~]{1,64}|wall_clock_seconds", re.ASCII
@@ -59,10 +60,10 @@ class IterationBudget(Struct, frozen=True):
         return IterationBudget(self.name, self.ceiling, current)
 
 
-def ceilings_of(given: Mapping[str, object]) -> Ceilings:
+def ceilings_of(given: Mapping[str, object], *, most: int = MOST_NAMED) -> Ceilings:
     """Named budgets, in the order of their names; ValueError with what is wrong."""
-    if len(given) > MOST_NAMED:
-        raise ValueError(f"there are more than {MOST_NAMED}")
+    if len(given) > most:
+        raise ValueError(f"there are more than {most}")
     found: list[tuple[str, int]] = []
     for name, ceiling in sorted(given.items()):
         if not _NAME.fullmatch(name):
@@ -73,7 +74,7 @@ def ceilings_of(given: Mapping[str, object]) -> Ceilings:
     return tuple(found)
 
 
-def read_ceilings(words: list[str]) -> Ceilings:
+def read_ceilings(words: list[str], *, most: int = MOST_NAMED) -> Ceilings:
     """The same from words such as `turns=3`; ValueError with what is wrong."""
     given: dict[str, object] = {}
     for word in words:
@@ -81,7 +82,13 @@ def read_ceilings(words: list[str]) -> Ceilings:
         if written is None or written[1] in given:
             raise ValueError(f"{word[:40]!r} is not in its form, or named twice")
         given[written[1]] = int(written[2])
-    return ceilings_of(given)
+    return ceilings_of(given, most=most)
+
+
+def read_counts(text: str) -> Ceilings:
+    """What was counted of named budgets, as `write_ceilings` writes it; ValueError for no such."""
+    words = text.split(" ") if len(text) <= MOST_COUNTS else [""]
+    return read_ceilings(words, most=2 * MOST_NAMED)
 
 
 def write_ceilings(ceilings: Ceilings) -> str:

@@ -51,6 +51,7 @@ class ToolTurn(Struct, frozen=True, kw_only=True):
     memory: TurnMemory | None = None
     past: TurnPast | None = None
     ask_policy: AskPolicy | None = None  # raises PolicyDenied
+    asks: bool = False  # a call that a budget of the agent has nothing left for may go on later
 
     def denied(self, tool: LoopTool) -> str:
         """Why a tool may not be used, whatever it is given; empty where it may."""

@@ -69,21 +69,34 @@ def opening_of(parent: Call, clock: Clock) -> Opening | None:
     allowance = parent.allowance
     if allowance is None:
         return None
-    if allowance.name is None or allowance.opening is None:
-        allowance.name = CALL + parent.record.key.hex()
-        allowance.opening = allowance.left()
+    name, opening = allowance.name, allowance.opening
+    if name is None or opening is None:
+        name = CALL + parent.record.key.hex()
+        opening = allowance.open(name)
+    begun = allowance.begun
     above = allowance.above
     until = allowance.until
     if until is not None:
         until = until * SECOND_US + clock.wall_us() - clock.steady_us()
     return Opening(
-        name=allowance.name,
-        limits=allowance.opening,
+        name=name,
+        limits=opening,
         parent=None if above is None else above.name,
         until=None if until is None else int(until),
         asks=allowance.asks,
         attempt=parent.record.attempt,
+        spent=Amounts(begun.money, begun.calls, begun.tokens),
     )
+
+
+async def learn(budgets: Budgets | None, allowance: Allowance, *, runs_again: bool) -> None:
+    """Ask the store what is left of a budget: somebody may have raised it."""
+    if budgets is None or allowance.name is None:
+        return
+    found = await budgets.find(allowance.name)
+    if found is not None:
+        allowance.learn(found.left, found.limits, runs_again=runs_again)
+        allowance.asks = found.asks
 
 
 def with_taken(admitted: Admitted, target: Target, taken: Taken, cost: int) -> Admitted:

@@ -36,6 +36,7 @@ from carnet.errors import (
     SpendingLimitReached,
 )
 from carnet.guards.admission.budgets import (
+    learn,
     least_of,
     left_for,
     opening_of,
@@ -196,23 +197,12 @@ class Children:
             return Allowance(share, until=deadline)
         runs_again = parent.record.fence > 1
         if runs_again or above.is_short(most):
-            await self._learn(above, runs_again=runs_again)
+            await learn(self._budgets, above, runs_again=runs_again)
         if share is None:
             return above
         part = above.split(share, self._currency)
         part.until = deadline
         return part
-
-    async def _learn(self, allowance: Allowance, *, runs_again: bool) -> None:
-        """Ask the store what is left of a budget: somebody may have raised it."""
-        if self._budgets is None or allowance.name is None:
-            return
-        found = await self._budgets.find(allowance.name)
-        if found is not None:
-            allowance.learn(found.left, runs_again=runs_again)
-            allowance.asks = found.asks
-            if runs_again:  # it knows what was left when it waited
-                allowance.limits = found.limits
 
     def _spending(self, entry: Entry, parent: Call, allowed: ChildAllowance) -> Entry:
         """An entry with what it takes of the budget of its parent, or of its own share."""

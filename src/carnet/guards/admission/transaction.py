@@ -241,6 +241,7 @@ class Transaction:
         kept = SealedCall(
             admitted=admitted,
             budget=None if entry.allowance is None else entry.allowance.left(),
+            limits=None if entry.allowance is None else entry.allowance.given,
             deadline=deadline,
         )
         return TaskClaim(

@@ -9,16 +9,46 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from carnet.core.call import Call
 from carnet.core.messages.events import Done, Waiting
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Sink
 from carnet.core.money.budget import Ceilings
+from carnet.errors import BudgetExceeded
 from carnet.ports.engine.calls import AgentCalls
 from carnet.ports.engine.tools import AskPolicy, Begins, Once, TurnTriggers, at_once, unnoted
 from carnet.ports.memory.memory import TurnMemory
 from carnet.ports.memory.past import TurnPast
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from carnet.wire.dialects.engine_chat.request import EngineRequest
+
+
+class LoopTokens(Protocol):
+    """What of its tokens a turn has left, while budgets hold for it."""
+
+    @property
+    def short(self) -> BudgetExceeded | None:
+        """The refusal to ask a model again, once there was one."""
+
+    @property
+    def known(self) -> int:
+        """How many the turn has used, as far as it was noted."""
+
+    def count(self, tokens: int) -> None:
+        """So many more were noted."""
+
+    async def left(self, used: int, /) -> int | None:
+        """How many the next answer of a model may take; None: as many as it likes.
+
+        `used` is what the loop knows to be used of the turn. BudgetExceeded where none is left.
+        """
+
+
+class FindTokens(Protocol):
+    """Finds what turns have left."""
+
+    def of(self, call: Call) -> LoopTokens | None:
+        """That of a call; None where no budget holds for it."""
 
 
 class LoopTurn(Struct, frozen=True, kw_only=True):
@@ -39,6 +69,11 @@ class LoopTurn(Struct, frozen=True, kw_only=True):
     ask_policy: AskPolicy | None = None  # before a tool is used; None where nobody is asked
     budgets: Ceilings = ()  # of the token that asks, by their names
     granted: Ceilings = ()  # what who pays has given beyond those of the agent
+    counted: Ceilings = ()  # what other loops of the turn have counted of named budgets
+    asks: bool = False  # who pays may be asked for more of the budgets of the agent
+    tells: bool = False  # who asked this loop goes on by other requests, and is told the counts
+    held: frozenset[str] = frozenset()  # the ids of such calls, which go on now
+    tokens: LoopTokens | None = None  # what is left of them; None where nothing bounds them
 
 
 class OpenLoops(Protocol):

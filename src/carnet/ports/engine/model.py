@@ -31,6 +31,7 @@ class ModelAsk(Struct, frozen=True, kw_only=True):
     schema: dict[str, Any] | None = None  # of the JSON that the answer is to be
     parameters: Mapping[str, Any] = {}  # how to answer: temperature, tool_choice and so on
     correlation: str = ""  # the name of the request that it is asked for
+    most_tokens: int | None = None  # of the answer, where who pays has no more of them left
     recall: Recall = field(default_factory=Recall)  # of the turn that it is asked in
 
 

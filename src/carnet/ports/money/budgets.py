@@ -49,6 +49,7 @@ class Opening(Struct, frozen=True, kw_only=True):
     until: int | None = None  # microseconds since the epoch
     asks: bool = False  # its owner is asked when it is used up
     attempt: int = 1  # of its call: one that is made again may be given more than before
+    spent: Amounts = Amounts()  # of it, by the call itself, before anything was called for it
 
 
 class BudgetTake(Struct, frozen=True, kw_only=True):

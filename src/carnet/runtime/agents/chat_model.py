@@ -140,14 +140,26 @@ def _chat(ask: ModelAsk, most_tokens: int | None, name: str) -> Ask:
     shown = tuple([_own(message, name) for message in ask.messages])
     messages = [write_message(message) for message in shown]
     body: dict[str, Any] = {**ask.parameters, "messages": messages}
-    if most_tokens is not None and not _LENGTHS & ask.parameters.keys():
-        body["max_tokens"] = most_tokens
+    body.update(_lengths(ask, most_tokens))
     if ask.tools:  # a list without any is refused by most
         body["tools"] = [tool.written() for tool in ask.tools]
     if ask.schema is not None:
         wanted = {"name": SCHEMA_NAME, "schema": ask.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": wanted}
     return Ask(messages=shown, stream=True, body=body)
+
+
+def _lengths(ask: ModelAsk, most_tokens: int | None) -> dict[str, Any]:
+    """How long an answer may be at the most: as who asks says, or we, and as who pays has left."""
+    limits = {name: ask.parameters[name] for name in sorted(_LENGTHS & ask.parameters.keys())}
+    if not limits and most_tokens is not None:
+        limits = {"max_tokens": most_tokens}
+    left = ask.most_tokens
+    if left is None:
+        return limits
+    if not limits:
+        return {"max_tokens": left}
+    return {name: min(most, left) if type(most) is int else left for name, most in limits.items()}
 
 
 def _own(message: Message, name: str) -> Message:

@@ -8,7 +8,9 @@ Law 3. What a loop has done is kept as the steps of its turn: a turn that runs a
 Law 4. A failure is told in the three codes of the contract; its cause is the operator's.
 Law 5. An approval that a tool needs is asked for by this turn, under a name of its own. What agents
        ask for that the loop has called is asked for beside it, as it came.
-Law 6. Where others have called it, it is told at which hop of their chain it stands (R23). At the
+Law 6. Before its model is asked the loop is told what is left of the tokens of the call. Where that
+       is nothing, whoever pays is asked for more, or the call ends with `budget_exceeded`.
+Law 7. Where others have called it, it is told at which hop of their chain it stands (R23). At the
        last one it calls nobody, whatever a model says or a function that is its tool.
 """
 
@@ -21,14 +23,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from carnet.core.call import Ask, Call, Thread
-from carnet.core.messages.events import End, Failed, Message, Waiting
+from carnet.core.messages.events import End, Failed, Message, Usage, Waiting
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Output
 from carnet.core.people.identity import Caller, Ceiling
 from carnet.core.people.permissions import both
 from carnet.errors import BudgetExceeded, CarnetError
 from carnet.ports.calls.steps import Steps
-from carnet.ports.engine.loop import Engine, LoopTurn
+from carnet.ports.engine.loop import Engine, LoopTokens, LoopTurn
 from carnet.ports.engine.tools import TurnTriggers
 from carnet.ports.memory.memory import TurnMemory
 from carnet.ports.memory.past import TurnPast
@@ -110,7 +112,8 @@ class EngineAgent:
             await kept.do(BEGUN + place, f"begin {name}"[:MOST_NAME], note, (), {})
             return bool(now)
 
-        theirs, policy = self._belongings, self._calls.policy
+        theirs, policy, find = self._belongings, self._calls.policy, self._calls.tokens
+        tokens = None if find is None else find.of(call)
         turn = LoopTurn(
             request=await self._read(call),
             actor=actor_of(call.caller, theirs.people),
@@ -127,14 +130,17 @@ class EngineAgent:
             ask_policy=None if policy is None else partial(policy.ask_tool, call),
             budgets=call.caller.budgets,
             granted=visit.granted if call.resolved else (),
+            asks=call.target.asks,
+            tokens=tokens,
         )
         before = CHAIN.set(visit)
         try:
-            end = await self._engine(turn, out)
+            end = await self._engine(turn, _CountingSink(out, tokens) if tokens else out)
         except CarnetError as error:
-            waits = self._waits(visit, error)
+            short = None if tokens is None else tokens.short
+            waits = self._waits(visit, error) if short is None else visit.ask_for_tokens(short)
             if waits is None:
-                raise _failure(error) from error
+                raise _failure(short or error) from error
             return waits
         finally:
             visit.close()
@@ -143,7 +149,7 @@ class EngineAgent:
 
     def _waits(self, visit: LoopVisit, error: CarnetError) -> Waiting | None:
         """What is asked for where a budget of this agent ended, as its operator has it."""
-        if not (self._calls.asks and visit.call.target.asks and isinstance(error, BudgetExceeded)):
+        if not (visit.call.target.asks and isinstance(error, BudgetExceeded)):
             return None
         return visit.ask_for_loop(error) if error.facts.get("budget") == AGENT else None
 
@@ -176,6 +182,21 @@ class EngineAgent:
     def _cue(self, call: Call) -> str | None:
         """What it is told of its chain, if anything."""
         return cue_of(call.carnet, self._calls.last_depth) if self._cues else None
+
+
+class _CountingSink:
+    """Passes on what a loop says, and counts the tokens that it used."""
+
+    __slots__ = ("_count", "_usage", "write")
+
+    def __init__(self, out: Output, tokens: LoopTokens) -> None:
+        self.write = out.write
+        self._usage = out.usage
+        self._count = tokens.count
+
+    def usage(self, usage: Usage, /) -> None:
+        self._usage(usage)
+        self._count((usage.tokens_in or 0) + (usage.tokens_out or 0))
 
 
 def _context(thread: Thread | None) -> str | None:

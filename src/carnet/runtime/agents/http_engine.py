@@ -12,6 +12,9 @@ Law 4. A loop that refuses us, or is not there, is told as a failure of what we 
        stream breaks off has failed by itself.
 Law 5. The calls of a part that was kept are made again when it is shown again, and answered from
        their records: what they have cost stands in the record of the attempt that ends the turn.
+Law 6. A stream that a named budget of the agent has ended is kept, where who pays may be asked for
+       more. With more, another request goes on from there: with what was counted, and with the
+       calls that the budget held up, by their ids.
 """
 
 import math
@@ -23,8 +26,10 @@ from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
 from carnet.core.messages.events import (
+    COUNTED,
     Done,
     Event,
+    Extension,
     Failed,
     Message,
     ToolCall,
@@ -35,15 +40,24 @@ from carnet.core.messages.events import (
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.messages.output import Sink
 from carnet.core.people.identity import Secret
-from carnet.errors import CarnetError, ProviderError, ProviderUnavailable, TurnElsewhere
-from carnet.ports.engine.calls import AgentAsk, AgentCalls, CalleeWaits
+from carnet.errors import (
+    BudgetExceeded,
+    CarnetError,
+    ProviderError,
+    ProviderUnavailable,
+    TurnElsewhere,
+)
+from carnet.ports.engine.calls import AgentCalls, CalleeWaits
 from carnet.ports.engine.loop import LoopTurn
 from carnet.ports.trust.keys import SigningKeys
 from carnet.ports.world.clock import Clock, Ids
 from carnet.ports.world.http_client import Bounds, HttpAnswer, HttpClient, NotSent, Outbound
+from carnet.runtime.agents.loop_stream.part import AGENT, Short, StreamPart
+from carnet.runtime.agents.loop_stream.tokens import StreamTokens
 from carnet.runtime.peers.answer_reader import JSON, SSE, read_some, read_stream
 from carnet.runtime.visit.pulled import pulled
 from carnet.wire.dialects.engine_chat.bearer import MOST_BYTES, TurnBearer, write_bearer
+from carnet.wire.dialects.engine_chat.refusals import BUDGET_EXCEEDED
 from carnet.wire.dialects.engine_chat.request import write_request
 from carnet.wire.dialects.engine_chat.stream import EngineReader
 from carnet.wire.dialects.engine_chat.transcript import Shown, Transcript
@@ -121,11 +135,12 @@ class HttpEngine:
         """Ask it until nothing is left that somebody has answered."""
         messages, named = turn.request.messages, dict[str, Resolution]()
         asking, answered = _Asking(self, turn, sink), set[str]()
+        turn = replace(turn, held=frozenset())
         try:
             while True:
-                part = await asking.part(messages, named)
+                part = await asking.part(turn, messages, named)
                 messages, named = part.transcript.after(messages), {}
-                end = part.transcript.end
+                end, turn = part.transcript.end, part.onward(turn)
                 if isinstance(end, Done):
                     return end
                 if end is None:
@@ -163,6 +178,8 @@ class HttpEngine:
             secrets={"authorization": bearer},
             bounds=Bounds(total_seconds=self._address.seconds),
         )
+        if turn.tokens is not None:
+            turn = replace(turn, tokens=StreamTokens(turn.tokens))
         with self._streams.opened(id, turn), _named_missing():
             async with self._http.send(outbound) as answer:
                 if answer.status != _OK:
@@ -181,7 +198,12 @@ class HttpEngine:
             id=id,
             is_final=turn.is_final,
             asks_policy=turn.ask_policy is not None,
+            asks_tokens=turn.tokens is not None,
             budgets=turn.budgets,
+            granted=turn.granted,
+            counted=turn.counted,
+            asks=turn.asks,
+            held=turn.held,
         )
         written = write_bearer(bearer, kid=signer.kid, sign=signer.sign)
         if len(written) > MOST_BYTES:
@@ -200,15 +222,6 @@ def _named_missing() -> Iterator[None]:
         raise
 
 
-class _Part(Struct, frozen=True):
-    """A part of a stream, as it is kept: what was said, and the calls of others made meanwhile."""
-
-    transcript: Transcript
-    asked: tuple[AgentAsk, ...] = ()
-    called: tuple[str, ...] = ()  # the calls that wait for what their callees ask for
-    is_new: bool = False  # it was read just now
-
-
 class _Asking:
     """The streams of one turn, part by part."""
 
@@ -217,17 +230,20 @@ class _Asking:
         self._turn = turn
         self._sink = sink
         self._stream: AsyncGenerator[Event, None] | None = None  # that is being read
+        self._counted = ""  # of named budgets, as it has told
 
-    async def part(self, messages: tuple[Message, ...], named: dict[str, Resolution]) -> _Part:
+    async def part(
+        self, turn: LoopTurn, messages: tuple[Message, ...], named: dict[str, Resolution]
+    ) -> StreamPart:
         """The next part, read now or before."""
         is_new = False
 
         async def act() -> object:
             nonlocal is_new
             is_new = True
-            return to_builtins(await self._read(messages, named))
+            return to_builtins(await self._read(turn, messages, named))
 
-        part = convert(await self._turn.once("engine", act), _Part)
+        part = convert(await self._turn.once("engine", act), StreamPart)
         if is_new:
             return replace(part, is_new=True)
         await self._show(part)
@@ -239,31 +255,57 @@ class _Asking:
         if stream is not None:
             await stream.aclose()
 
-    async def _read(self, messages: tuple[Message, ...], named: dict[str, Resolution]) -> _Part:
+    async def _read(
+        self, turn: LoopTurn, messages: tuple[Message, ...], named: dict[str, Resolution]
+    ) -> StreamPart:
         if self._stream is None:
             used = self._sink.usage
             self._stream = pulled(
-                lambda sink: self._engine.stream(
-                    self._turn, messages, named, _CountedSink(sink, used)
-                )
+                lambda sink: self._engine.stream(turn, messages, named, _CountedSink(sink, used))
             )
         calls = self._turn.calls
         before = 0 if calls is None else len(calls.made)
-        transcript = await self._gather(self._stream)
-        if transcript.end is not None:
+        self._counted = ""
+        transcript, short = await self._gather(self._stream)
+        if transcript.end is not None or short is not None:
             await self.close()
+        part = StreamPart(transcript, short=short, counted=self._counted)
         if calls is None:
-            return _Part(transcript)
-        return _Part(transcript, tuple(calls.made[before:]), tuple(calls.waits))
+            return part
+        return replace(part, asked=tuple(calls.made[before:]), called=tuple(calls.waits))
 
-    async def _gather(self, stream: AsyncGenerator[Event, None]) -> Transcript:
+    async def _gather(self, stream: AsyncGenerator[Event, None]) -> tuple[Transcript, Short | None]:
         """Pass on what a stream says, to the end of a part of it."""
         events: list[Shown] = []
+        try:
+            return await self._passed_on(stream, events), None
+        except BudgetExceeded as error:
+            short = self._short(error)
+            if short is None:
+                raise
+            return Transcript(tuple(events)), short
+
+    def _short(self, error: BudgetExceeded) -> Short | None:
+        """What ended a stream, where who pays may be asked for more of it."""
+        facts, granted = error.facts, dict(self._turn.granted)
+        if not self._turn.asks or facts.get("budget") != AGENT:
+            return None
+        part = str(facts["part"])
+        counts = [int(str(facts[name])) for name in ("observed", "limit")]
+        return Short(part, counts[0], counts[1], granted.get(part, 0))
+
+    async def _passed_on(
+        self, stream: AsyncGenerator[Event, None], events: list[Shown]
+    ) -> Transcript:
         waiting: set[str] = set()
         async for event in stream:
             match event:
                 case Done() | Waiting():
+                    self._refuse_short(event)
                     return Transcript(tuple(events), event)
+                case Extension(name=name) if name == COUNTED:
+                    self._counted = str(event.payload)
+                    continue
                 case ToolCall():
                     waiting.add(event.id)
                 case ToolResult():
@@ -275,7 +317,13 @@ class _Asking:
                 return Transcript(tuple(events))
         raise ProviderError("the stream has no end")
 
-    async def _show(self, part: _Part) -> None:
+    def _refuse_short(self, end: Done | Waiting) -> None:
+        """Refuse an end for want of tokens: it is none that a turn which runs again would keep."""
+        tokens = self._turn.tokens
+        if tokens is not None and tokens.short is not None and end == Done(BUDGET_EXCEEDED):
+            raise tokens.short
+
+    async def _show(self, part: StreamPart) -> None:
         """Say again what was said before, and note again what was called for it."""
         for event in part.transcript.events:
             await self._sink.write(event)
@@ -298,7 +346,7 @@ class _CountedSink:
 _GO_ON: Final = Resolution(outcome="accepted")  # of a call that its callee may be asked for again
 
 
-def _unanswered(end: Waiting, part: _Part, turn: LoopTurn) -> Waiting | None:
+def _unanswered(end: Waiting, part: StreamPart, turn: LoopTurn) -> Waiting | None:
     """What nobody has answered yet; a callee was answered when a turn runs that waited for it."""
     waits = part.called if part.is_new else ()
     called = () if part.is_new else part.called
@@ -310,7 +358,7 @@ def _unanswered(end: Waiting, part: _Part, turn: LoopTurn) -> Waiting | None:
     return Waiting(tuple(left)) if left else None
 
 
-def _refuse_again(end: Waiting, part: _Part, answered: set[str]) -> None:
+def _refuse_again(end: Waiting, part: StreamPart, answered: set[str]) -> None:
     """Refuse a loop that asks for an approval under the name of one that was given."""
     if any(each.id in answered and each.id not in part.called for each in end.interrupts):
         raise ProviderError("the engine asks again for a call that was answered")

@@ -127,11 +127,13 @@ async def stop_all(executions: Sequence[Execution]) -> None:
         await asyncio.wait([running.task for running in executions], timeout=STOP_SECONDS)
 
 
-def note_below(executions: Iterable[Execution], child: Turn) -> None:
-    """Note with the turn that a call was made in, in process, that it waits."""
+def note_waits(executions: Iterable[Execution], call: Call) -> None:
+    """Note that a call waits: with the turn that it was made in, in process, and its budget."""
     for running in executions:
-        if running.recording is not None and running.is_above(child):
+        if running.recording is not None and running.is_above(call.record):
             running.recording.has_below = True
+    if call.allowance is not None:
+        call.allowance.counted |= {call.record.key}
 
 
 def waits_or_fails(
@@ -270,9 +272,13 @@ def log_fields(call: Call, code: str, detail: str) -> dict[str, object]:
 def as_before(call: Call, names: Sequence[str]) -> Call:
     """The same call that its first attempt was: its calls out have the ids that they had.
 
+    Of its budget the tokens are used that it used then.
     Who repeats a call names the run, of which we may have been the first to say the name.
     """
     carnet, onward = call.carnet, call.onward
+    if call.allowance is not None:
+        used = (call.record.tokens_in or 0) + (call.record.tokens_out or 0)
+        call.allowance.ran_before(call.record.key, used)
     if not any(is_unscoped(carnet.run, name) for name in names if name != call.record.turn):
         return call
     carnet = msgspec.structs.replace(carnet, run_is_ours=True)

@@ -52,7 +52,7 @@ from carnet.runtime.turns.execution import (
     ask_rules,
     listen,
     log_fields,
-    note_below,
+    note_waits,
     stop_all,
     usage_of,
     waits_or_fails,
@@ -325,7 +325,7 @@ class TurnRunner:
         if type(end) is Waiting:
             now = self._clock.wall_us()
             end = waits_or_fails(end, call.record, self._ids, now, self._currency)
-            note_below(self._running.values(), call.record)
+            note_waits(self._running.values(), call)
         try:
             batch, record = await recording.finish(end, now=self._clock.wall_us())
         except Fenced:

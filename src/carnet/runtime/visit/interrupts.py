@@ -197,6 +197,7 @@ def more_asked(call: Call, name: str, short: BudgetExceeded) -> Interrupt | None
         each: _shown(part, each_count)
         for each, each_count in (("observed", observed), ("limit", limit), ("more", more))
     }
+    begun = allowance.begun
     raised = BudgetRaise(
         budget=allowance.name or "",
         part=part,
@@ -204,6 +205,7 @@ def more_asked(call: Call, name: str, short: BudgetExceeded) -> Interrupt | None
         observed=observed,
         limit=limit,
         opening=allowance.opening if allowance.above is None else None,
+        begun=(begun.money, begun.calls, begun.tokens),
     )
     return _question(name, raised, shown)
 

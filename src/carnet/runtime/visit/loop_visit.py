@@ -14,7 +14,7 @@ Law 4. What a callee asks for, the turn asks for, with its secret, its origin an
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -32,10 +32,11 @@ from carnet.errors import BudgetExceeded, Cancelled
 from carnet.ports.calls.admission import Dispatch
 from carnet.ports.calls.agent import FORWARD_USER
 from carnet.ports.engine.calls import AgentAsk, CalleeWaits
+from carnet.ports.engine.loop import FindTokens
 from carnet.ports.trust.policy import OperatorPolicy
 from carnet.runtime.chain.turn_chain import TurnChain
 from carnet.runtime.visit.children import scoped_ordinal
-from carnet.runtime.visit.interrupts import MOST_RAISES, Paused, more_of_loop
+from carnet.runtime.visit.interrupts import MOST_RAISES, Paused, more_asked, more_of_loop
 from carnet.runtime.visit.visit import Visit
 from carnet.wire.dialects.openai.request import write_message
 from carnet.wire.dialects.policy import own_id
@@ -51,7 +52,7 @@ class CallsOut(Struct, frozen=True, kw_only=True, eq=False):
     last_depth: int  # of a call whose chain carries no limit of its own
     auth_source: str = FORWARD_USER
     policy: OperatorPolicy | None = None  # that is asked before each tool
-    asks: bool = False  # whether its loop can be given more of its named budgets
+    tokens: FindTokens | None = None  # what is left of those of a call
 
 
 class LoopVisit(Visit):
@@ -117,12 +118,22 @@ class LoopVisit(Visit):
 
     def ask_for_loop(self, short: BudgetExceeded) -> Waiting | None:
         """What the turn waits for where a budget of the loop asks for more; None: it refuses."""
+        return self._ask_for(short, lambda name: more_of_loop(name, short))
+
+    def ask_for_tokens(self, short: BudgetExceeded) -> Waiting | None:
+        """The same where the loop has used up the tokens of the call, or of whoever calls it."""
+        return self._ask_for(short, lambda name: more_asked(self.call, name, short))
+
+    def _ask_for(
+        self, short: BudgetExceeded, question: Callable[[str], Interrupt | None]
+    ) -> Waiting | None:
         part, key = str(short.facts.get("part")), self.call.record.key
         for count in range(MOST_RAISES):
             name = own_id(key, f"loop {part} {count}")
             answer = self._asking.answer_to(name)
             if answer is None:
-                return Waiting((more_of_loop(name, short), *self._asking.asked))
+                asked = question(name)
+                return None if asked is None else Waiting((asked, *self._asking.asked))
             if not answer.accepted:
                 return None
         return None

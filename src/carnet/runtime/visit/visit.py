@@ -307,7 +307,7 @@ class Visit(ReceivedVisit, ConversingVisit):
             error, allowance = event.error(), self._call.allowance
             if isinstance(error, PeerRefused) and allowance is not None:
                 part = error.facts.get("peer_part")  # of what we gave it
-                if part is not None:
+                if part is not None and allowance.is_used_up(str(part)):
                     self.ask_more(child.ordinal, allowance.short_of(str(part)))
             raise error
         if isinstance(event, Waiting):

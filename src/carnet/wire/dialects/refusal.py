@@ -4,6 +4,7 @@ Law. A status that nothing explains is a fault. Whether the call was run is not 
 are a reason to send it again is one list (R56).
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from carnet.errors import (
@@ -23,6 +24,8 @@ UNRECOGNISED: Final = "unrecognised"
 ASKED_AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 DEFAULT_WAIT_SECONDS: Final = 1  # for a peer that is busy and does not say for how long
 STAMP: Final = "stamp"
+_GIVEN: Final = "call"  # whose budget it is that came with a call
+_PARTS: Final = ("money", "calls", "tokens")
 _LIMITS_OF: Final = frozenset(  # what a limit belongs to, in the words that gateways tell
     {"tangle", "caller_context", "mentionable", "travel", "chain", "samvad", "contextforge_hop"}
     | {"delegation", "task", "chain_depth"}
@@ -51,6 +54,12 @@ def unexplained(status: int, wait: int | None) -> CarnetError:
 def waiting(wait: int | None) -> dict[str, Fact]:
     """The fact of a time to wait, where there is one."""
     return {} if wait is None else {"retry_after": wait}
+
+
+def part_of(fields: Mapping[str, object]) -> dict[str, Fact]:
+    """The part that is used up of the budget which we gave, where a peer tells it as a Carnet."""
+    part = fields.get("part")
+    return {"peer_part": part} if fields.get("budget") == _GIVEN and part in _PARTS else {}
 
 
 def limit_of(word: object) -> dict[str, Fact]:

@@ -113,7 +113,7 @@ def test_a_call_from_the_command_line_asks(payers: Payers) -> None:
     acme.carnet("inbox", "approve", asked["id"])
     until(lambda: acme.try_carnet(*words, "--on-budget", "ask").stdout.strip() == "01234")
     page = acme.json("budget", "show", "run-cli")["budgets"][0]
-    assert (page["on_budget"], page["limits"]["calls"], page["spent"]["calls"]) == ("ask", 7, 5)
+    assert (page["on_budget"], page["limits"]["calls"], page["spent"]["calls"]) == ("ask", 8, 6)
     refused = acme.try_carnet("call", "several", "5", "--on-budget", "ask")
     assert refused.returncode == 2
     assert "--budget" in refused.stderr
@@ -144,3 +144,21 @@ def test_what_nobody_answers_in_time_is_refused_as_the_budget_would(payers: Paye
     assert (error["code"], error["budget"], error["part"]) == ("budget_exceeded", "call", "calls")
     assert (error["observed"], error["limit"]) == (5, 4)
     until(lambda: payers.held() == [])
+
+
+def test_what_is_told_of_a_budget_after_a_wait_is_what_was_written_and_given(
+    payers: Payers,
+) -> None:
+    budget, run = "calls=4,on=ask", "run-told"
+    assert payers.call("several", "7", budget, run).status == 403
+    asked = payers.asked(run)
+    assert asked["budget"] == {"part": "calls", "observed": 5, "limit": 4, "more": 4}
+    assert payers.answer(asked, value=1).status == 200
+    until(lambda: payers.asked(run)["id"] != asked["id"])
+    again = payers.asked(run)
+    assert again["budget"] == {"part": "calls", "observed": 6, "limit": 5, "more": 5}
+    page = payers.acme.json("budget", "show", run)["budgets"][0]
+    assert (page["limits"]["calls"], page["spent"]["calls"]) == (5, 5)
+    assert payers.answer(again).status == 200
+    assert payers.ended("several", "7", budget, run).text == "0123456"
+    assert payers.held() == []

@@ -41,11 +41,11 @@ def test_a_kill_while_the_budget_is_raised_raises_it_once(killed: Payers, point:
     with suppress(OSError, HTTPException):
         killed.answer(asked)
     assert killed.acme.died()
-    assert number(killed.acme, LIMIT, run) == (7 if point == "answer.done:1" else 3)
+    assert number(killed.acme, LIMIT, run) == (8 if point == "answer.done:1" else 4)
     restart(killed)
     assert killed.answer(asked).status == 200
     assert killed.ended("several", "5", FOUR, run).text == "01234"
-    assert number(killed.acme, LIMIT, run) == 7
+    assert number(killed.acme, LIMIT, run) == 8
     assert killed.paid(run) == 5 * 1000
     assert killed.held() == []
 
@@ -65,6 +65,6 @@ def test_a_kill_on_the_way_down_raises_what_an_agent_below_asked_for_once(
     with suppress(OSError, HTTPException):
         killed.answer(asked)
     assert killed.ended("boss", "4", FOUR, run).text == "a 0123"
-    assert number(killed.acme, LIMIT, run) == 7
+    assert number(killed.acme, LIMIT, run) == 8
     assert killed.paid(run) == 5 * 1000
     assert killed.held() == []

@@ -57,7 +57,7 @@ def test_another_person_gives_nothing(payers: Payers, alice: Person, bob: Person
     refused = payers.answer(asked, bob.token)
     assert (refused.status, refused.json["error"]["code"]) == (403, "answer_forbidden")
     assert payers.answer(asked, Person(payers, "pay").token).status == 404  # she sees nothing
-    assert alice.limit(asked) == 3
+    assert alice.limit(asked) == 4
     assert payers.answer(asked, alice.token).status == 200
     assert payers.ended("several", "5", FOUR, asked["run"], alice.token).text == "01234"
 
@@ -88,7 +88,7 @@ def test_a_token_that_may_not_pay_gives_nothing(payers: Payers) -> None:
         assert (refused.status, refused.json["error"]["code"]) == (403, "permission_missing")
     refused = payers.answer(asked, carol.new_token("pay"))  # it may not have the call go on
     assert refused.json["error"]["code"] == "permission_missing"
-    assert carol.limit(asked) == 3
+    assert carol.limit(asked) == 4
     assert payers.answer(asked, carol.token).status == 200
 
 
@@ -98,7 +98,7 @@ def test_an_answer_counts_once(payers: Payers, alice: Person) -> None:
     assert payers.answer(asked, alice.token, value=9).status == 409
     assert payers.answer(asked, alice.token, outcome="rejected").status == 409
     assert payers.ended("several", "5", FOUR, asked["run"], alice.token).text == "01234"
-    assert alice.limit(asked) == 7
+    assert alice.limit(asked) == 8
 
 
 def test_an_answer_with_the_call_counts_once(payers: Payers, alice: Person) -> None:
@@ -110,7 +110,7 @@ def test_an_answer_with_the_call_counts_once(payers: Payers, alice: Person) -> N
     assert (reply.status, reply.text) == (200, "01234")
     replayed = payers.call("several", "5", FOUR, run, alice.token, brought)
     assert (replayed.status, replayed.json["error"]["code"]) == (409, "policy_state_invalid")
-    assert alice.limit({"run": run}) == 7
+    assert alice.limit({"run": run}) == 8
 
 
 def test_what_is_no_amount_gives_nothing(payers: Payers, alice: Person) -> None:
@@ -119,7 +119,7 @@ def test_what_is_no_amount_gives_nothing(payers: Payers, alice: Person) -> None:
         assert payers.answer(asked, alice.token, value=value).status == 400, value
     remembered = payers.answer(asked, alice.token, remember={})
     assert (remembered.status, remembered.json["error"]["code"]) == (400, "invalid_request")
-    assert alice.limit(asked) == 3
+    assert alice.limit(asked) == 4
 
 
 def test_what_an_operator_has_set_is_raised_by_nobody_else(payers: Payers) -> None:

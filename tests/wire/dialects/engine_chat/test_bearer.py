@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from carnet.core.messages.interrupt import Resolution
 from carnet.core.people.identity import Ceiling, Secret
@@ -134,3 +135,9 @@ def test_a_loop_is_handed_the_bearer_of_its_turn_once() -> None:
     assert write_shown(None) == {}
     with pytest.raises(TokenInvalid):
         read_shown(Headers(fields * 2))
+
+
+def test_whether_tokens_are_asked_for_is_said_where_they_are_bounded() -> None:
+    bounded = replace(BEARER, asks_tokens=True)
+    assert read_bearer(write_bearer(bounded, kid="k-1", sign=sign)).bearer == bounded
+    assert "tokens" not in jws.read(write_bearer(BEARER, kid="k-1", sign=sign), typ=TYPE).payload

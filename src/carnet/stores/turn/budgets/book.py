@@ -148,7 +148,8 @@ class BudgetBook:
         row = self.rows.get(asked.budget)
         if row is None and asked.opening is not None:
             limits, asks = asked.opening, bool(asked.opening.asks)
-            opening = Opening(name=asked.budget, limits=limits, asks=asks)
+            spent = Amounts(*asked.begun)
+            opening = Opening(name=asked.budget, limits=limits, asks=asks, spent=spent)
             opened = self._open(opening, run, now)
             row = None if isinstance(opened, BudgetShort) else opened
         short = short_of(asked)
@@ -299,6 +300,7 @@ class BudgetBook:
             currency=limits.currency,
             until=opens.until,
             since=now,
+            spent=[opens.spent.money, opens.spent.calls, opens.spent.tokens],
             asks=opens.asks,
         )
         above = None if opens.parent is None else self.rows.get(opens.parent)

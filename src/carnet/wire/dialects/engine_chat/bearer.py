@@ -6,9 +6,10 @@ somebody has approved is named by the gateway and by nobody else.
 Law 1. It is a JWS of a type of its own, signed with a key of the gateway: no other token is taken
        for it, and it for no other.
 Law 2. It says who acts and the most that may be used, for which turn of which agent, until when,
-       whether the turn may call others, whether the gateway wants to be asked before each tool, the
-       budgets of the token that was shown, and what was answered, by the ids of tool calls. Nothing
-       of it stands in the body of a request.
+       whether the turn may call others, whether the gateway wants to be asked before each tool and
+       before each ask of a model, the named budgets that hold and what was counted and given of
+       them, and what was answered, by the ids of tool calls. Nothing of it stands in the body of a
+       request.
 Law 3. `read_bearer(write_bearer(x))` gives x back. Whether it holds is for whoever has the keys.
 Law 4. It has an id that nobody can guess. While its stream is open the gateway takes it for calls
        out of that turn, and for nothing else; afterwards for nothing at all.
@@ -21,7 +22,7 @@ from typing import Any, Final
 from msgspec import Struct, ValidationError, convert
 
 from carnet.core.messages.interrupt import Outcome, Resolution
-from carnet.core.money.budget import Ceilings, ceilings_of
+from carnet.core.money.budget import MOST_NAMED, Ceilings, ceilings_of
 from carnet.core.people.identity import Ceiling, Secret
 from carnet.errors import InvalidJson, TokenInvalid
 from carnet.wire.crypto import jws
@@ -49,7 +50,12 @@ class TurnBearer(Struct, frozen=True, kw_only=True):
     id: str = ""  # of this bearer
     is_final: bool = False  # no hop is left for calls
     asks_policy: bool = False  # the gateway is asked before each tool
+    asks_tokens: bool = False  # and what is left of the tokens, before each ask of a model
     budgets: Ceilings = ()  # of the token that was shown
+    granted: Ceilings = ()  # what who pays has given beyond those of the agent
+    counted: Ceilings = ()  # of all of them, before this request
+    asks: bool = False  # who pays may be asked for more
+    held: frozenset[str] = frozenset()  # the ids of calls that a budget held up, and go on now
 
 
 class SignedBearer(Struct, frozen=True):
@@ -78,7 +84,12 @@ class _Claims(Struct, forbid_unknown_fields=True):
     jti: str = ""
     final: bool = False
     policy: bool = False
+    tokens: bool = False
     budgets: dict[str, int] = {}
+    granted: dict[str, int] = {}
+    counted: dict[str, int] = {}
+    asks: bool = False
+    held: list[str] = []
 
 
 def is_bearer(credential: str) -> bool:
@@ -102,8 +113,13 @@ def write_bearer(bearer: TurnBearer, *, kid: str, sign: Callable[[bytes], bytes]
         "final": bearer.is_final,
         "policy": bearer.asks_policy,
     }
-    if bearer.budgets:
-        claims["budgets"] = dict(bearer.budgets)
+    if bearer.asks_tokens:
+        claims["tokens"] = True
+    for name, counts in _ceilings_of(bearer):
+        if counts:
+            claims[name] = dict(counts)
+    if bearer.asks:
+        claims |= {"asks": True, "held": sorted(bearer.held)}
     return jws.write(claims, kid=kid, typ=TYPE, sign=sign)
 
 
@@ -112,7 +128,8 @@ def read_bearer(text: str) -> SignedBearer:
     try:
         token = jws.read(text, typ=TYPE, max_bytes=MOST_BYTES)
         claims = convert(token.payload, _Claims)
-        budgets = ceilings_of(claims.budgets)
+        budgets, granted = ceilings_of(claims.budgets), ceilings_of(claims.granted)
+        counted = ceilings_of(claims.counted, most=2 * MOST_NAMED)
     except (jws.JwsInvalid, ValidationError, ValueError) as error:
         raise TokenInvalid(f"the bearer of a turn {error}") from None
     ceiling = Ceiling(allow=frozenset(claims.allow), deny=frozenset(claims.deny))
@@ -126,9 +143,20 @@ def read_bearer(text: str) -> SignedBearer:
         id=claims.jti,
         is_final=claims.final,
         asks_policy=claims.policy,
+        asks_tokens=claims.tokens,
         budgets=budgets,
+        granted=granted,
+        counted=counted,
+        asks=claims.asks,
+        held=frozenset(claims.held),
     )
     return SignedBearer(bearer, token.keyid, token.signed, token.signature)
+
+
+def _ceilings_of(bearer: TurnBearer) -> tuple[tuple[str, Ceilings], ...]:
+    """What it says of named budgets."""
+    budgets, granted = ("budgets", bearer.budgets), ("granted", bearer.granted)
+    return budgets, granted, ("counted", bearer.counted)
 
 
 def write_resolved(resolved: Resolved) -> dict[str, str]:

@@ -20,6 +20,7 @@ Law 9. What was used is told as it is known: by comments, where a loop writes th
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
@@ -27,6 +28,7 @@ from msgspec import Meta, Struct
 
 from carnet.core.messages.events import (
     CONTEXT_WINDOW,
+    COUNTED,
     Done,
     End,
     Event,
@@ -39,6 +41,7 @@ from carnet.core.messages.events import (
     Waiting,
 )
 from carnet.core.messages.interrupt import MOST_DATA_BYTES, Interrupt
+from carnet.core.money.budget import read_counts, write_ceilings
 from carnet.errors import AgentFailed, BudgetExceeded, InvalidJson, ProviderError
 from carnet.wire.dialects.engine_chat import writer
 from carnet.wire.dialects.engine_chat.refusals import (
@@ -60,6 +63,7 @@ SEALED: Final = "sealed:"  # what such an argument begins with where the loop mu
 MOST_WORDS: Final = 1000  # of the message of an error, that are kept
 
 _USED: Final = re.compile(r"used (0|[1-9][0-9]{0,11}) (0|[1-9][0-9]{0,11})", re.ASCII)
+_COUNTED: Final = writer.COUNTS.format("")
 _UNREADABLE: Final = (ValueError, RecursionError)  # what decoders raise
 
 _Tokens = Annotated[int, Meta(ge=0, le=MOST_TOKENS)]
@@ -133,8 +137,8 @@ class EngineReader:
     """Reads one stream. `fault` is empty unless the stream was not what it should be."""
 
     __slots__ = (
-        *("_calls", "_end", "_ended", "_on_comment", "_sse", "_reported", "_used", "_window"),
-        *("fault", "words"),
+        *("_calls", "_counted", "_end", "_ended", "_on_comment", "_sse", "_reported", "_used"),
+        *("_window", "fault", "words"),
     )
 
     def __init__(
@@ -151,6 +155,7 @@ class EngineReader:
         self._used: tuple[int, int] | None = None  # tokens, as the stream says
         self._reported = (0, 0)  # those that came out
         self._window: Extension | None = None
+        self._counted: Extension | None = None  # of named budgets
         self._end: End | None = None  # that was read, and may still be followed by something
         self._ended = False
 
@@ -258,6 +263,8 @@ class EngineReader:
         self._ended = True
         if self._window is not None and type(end) is not Failed:
             events.append(self._window)
+        if self._counted is not None:
+            events.append(self._counted)
         self._tell(events)
         events.append(end)
 
@@ -265,6 +272,10 @@ class EngineReader:
         found = _USED.fullmatch(text)
         if found is not None and self._end is None:
             self._used = (int(found[1]), int(found[2]))
+        if text.startswith(_COUNTED) and self._end is None:
+            with suppress(ValueError):
+                counts = write_ceilings(read_counts(text.removeprefix(_COUNTED)))
+                self._counted = Extension(COUNTED, counts)
         if self._on_comment is not None:
             self._on_comment(text)
 

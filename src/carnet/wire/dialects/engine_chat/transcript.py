@@ -31,6 +31,13 @@ class Transcript(Struct, frozen=True):
     events: tuple[Shown, ...]
     end: Done | Waiting | None = None  # None: it went on
 
+    @property
+    def open(self) -> frozenset[str]:
+        """The ids of calls that have no result."""
+        ended = {event.id for event in self.events if isinstance(event, ToolResult)}
+        calls = {event.id for event in self.events if isinstance(event, ToolCall)}
+        return frozenset(calls - ended)
+
     def written(self) -> Any:
         """As JSON, to be kept."""
         return msgspec.to_builtins(self)

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from carnet.core.messages.events import (
     CONTEXT_WINDOW,
+    COUNTED,
     Done,
     End,
     Event,
@@ -47,15 +48,19 @@ TOOL_CALL: Final = "tool-call"
 TOOL_RESULT: Final = "tool-result"
 DONE: Final = "done"
 USED: Final = "used {} {}"  # a comment: tokens in and out, of all model calls so far
+COUNTS: Final = "counted {}"  # a comment: what was counted of named budgets, as words
 ERROR: Final = "error"
 OWNERS: Final = ("agent", "token")  # that have named budgets
-COUNTED: Final = ("part", "observed", "limit")  # what is told of one that has ended
+FACTS: Final = ("part", "observed", "limit")  # what is told of one that has ended
 
 
 class EngineWriter:
     """Writes the stream of one request."""
 
-    __slots__ = ("_ended", "_open", "_reported", "_tells", "_tokens_in", "_tokens_out", "_window")
+    __slots__ = (
+        *("_counted", "_ended", "_open", "_reported", "_tells", "_tokens_in", "_tokens_out"),
+        "_window",
+    )
 
     def __init__(self, *, tells_used: bool = False) -> None:
         """`tells_used` where a gateway reads it."""
@@ -64,6 +69,7 @@ class EngineWriter:
         self._tokens_in = 0
         self._tokens_out = 0
         self._reported = (0, 0)  # of these
+        self._counted = ""  # of named budgets, for who goes on with the turn
         self._window: object = None  # how much of the conversation the model can read
         self._ended = False
 
@@ -108,6 +114,8 @@ class EngineWriter:
                 self._tokens_out += event.tokens_out or 0
             case Extension(name=name) if name == CONTEXT_WINDOW:
                 self._window = event.payload
+            case Extension(name=name) if name == COUNTED:
+                self._counted = str(event.payload)
         return b""
 
     def _call(self, call: ToolCall) -> bytes:
@@ -131,16 +139,17 @@ class EngineWriter:
         usage = {"prompt_tokens": self._tokens_in, "completion_tokens": self._tokens_out}
         window = {} if self._window is None else {"context_window": self._window}
         named = {} if budget is None else {"budget": budget}
-        return _frame(DONE, {"finish_reason": reason, "usage": usage, **window, **named})
+        counted = sse.write_comment(COUNTS.format(self._counted)) if self._counted else b""
+        return counted + _frame(DONE, {"finish_reason": reason, "usage": usage, **window, **named})
 
 
 def budget_of(end: End) -> dict[str, Any] | None:
     """Which named budget has ended a stream, and with what; None where none has."""
     if not isinstance(end, Failed) or end.code != BUDGET_EXCEEDED:
         return None
-    of, facts = end.facts.get("budget"), [end.facts.get(name) for name in COUNTED]
+    of, facts = end.facts.get("budget"), [end.facts.get(name) for name in FACTS]
     is_named = of in OWNERS and None not in facts
-    return {"of": of, **dict(zip(COUNTED, facts, strict=True))} if is_named else None
+    return {"of": of, **dict(zip(FACTS, facts, strict=True))} if is_named else None
 
 
 def words_of(output: object) -> str:

@@ -52,6 +52,7 @@ from carnet.wire.dialects.refusal import (
     STAMP,
     UNRECOGNISED,
     limit_of,
+    part_of,
     unexplained,
     waiting,
 )
@@ -59,8 +60,6 @@ from carnet.wire.grammar import json
 from carnet.wire.grammar.field_name import read_field
 from carnet.wire.grammar.retry_after import read_wait
 
-_CALL: Final = "call"  # whose budget it is that we have given
-_PARTS: Final = frozenset({"money", "calls", "tokens"})
 # Not begun, and welcome later. Nothing else that a peer says is a reason to send a call again.
 _BUSY: Final = frozenset(
     {
@@ -187,9 +186,8 @@ def _field(kind: type[CarnetError], places: _Places) -> dict[str, Fact]:
 
     Of the budget that we gave it, the part that is used up.
     """
-    if kind is errors.BudgetExceeded and places[0].get("budget") == _CALL:
-        part = places[0].get("part")
-        return {"peer_part": part} if part in _PARTS else {}
+    if kind is errors.BudgetExceeded:
+        return part_of(places[0])
     if kind is not errors.SchemaInvalid:
         return {}
     field = read_field(places[0].get("field"))

@@ -17,6 +17,7 @@ from carnet.core.messages.events import Failed
 from carnet.errors import (
     BY_CODE,
     AgentFailed,
+    BudgetExceeded,
     CarnetError,
     ChainFinal,
     CircuitOpen,
@@ -40,6 +41,7 @@ from carnet.wire.dialects.refusal import (
     DEFAULT_WAIT_SECONDS,
     UNRECOGNISED,
     limit_of,
+    part_of,
     unexplained,
     waiting,
 )
@@ -152,10 +154,18 @@ def read_refusal(
         if (field := read_field(carnet_field)) is not None:
             error.facts["peer_field"] = field
             error.detail += f" about the field '{field}'"
+        error.facts |= _part_of(carnet_code, _read_message(reported))
         if (why := read_detail(carnet_code, _read_message(reported))) is not None:
             error.facts["peer_detail"] = why
             error.detail += f", {why}"
     return error
+
+
+def _part_of(carnet_code: str, message: object) -> dict[str, Fact]:
+    """The part that is used up of the budget which we gave, by the sentence of a Carnet."""
+    found = _SHORT.match(message) if isinstance(message, str) else None
+    is_short = carnet_code == BudgetExceeded.code and found is not None
+    return part_of({"budget": "call", "part": found[1]}) if is_short and found else {}
 
 
 def read_failure(error: object) -> CarnetError:
@@ -235,6 +245,7 @@ _WIDENED: Final = re.compile(rf"{_LINK} widens '([A-Za-z.]{{1,16}})'")
 _LIMIT_OF: Final = re.compile(r" The limit belongs to ([a-z_]{1,32})\.", re.ASCII)
 _TOO_DEEP: Final = re.compile(r" depth ([0-9]{1,9}); the limit here is ([0-9]{1,9})\.", re.ASCII)
 _FINAL: Final = re.compile(r" final hop \(([0-9]{1,9}) of ([0-9]{1,9})\) ", re.ASCII)
+_SHORT: Final = re.compile(r"The budget of this call has no ([a-z]{1,16}) left: ", re.ASCII)
 _EXCEEDED: Final = re.compile(r"The delegation does not cover this call: ([^.]{1,100})\.")
 
 

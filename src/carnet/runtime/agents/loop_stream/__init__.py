@@ -1,0 +1,1 @@
+"""What is kept and counted of the streams of a loop elsewhere."""
