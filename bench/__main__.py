@@ -13,7 +13,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from bench.profiling import AGENTS, profile, show_profile
 from bench.report import show, to_json, write_json
 from bench.results import Results
 from bench.subjects import (
+    A2A_SUBJECTS,
     ROOT,
     SUBJECTS,
     Site,
@@ -45,6 +46,7 @@ from bench.subjects import (
     samvad_for_long,
     upstream,
 )
+from bench.turns import in_turns, together
 from bench.walk import show_walks, walks, walks_json
 
 STREAMS = "streams"  # the name of the measurements that share one more gateway
@@ -120,9 +122,14 @@ async def measure(at: Site, given: argparse.Namespace) -> Results:
         sync=sync_seconds(at.folder),
         is_whole=only is None,
     )
-    for subject in SUBJECTS:
-        if only is None or subject.name in only:
+    wanted = [subject for subject in SUBJECTS if only is None or subject.name in only]
+    compared = [subject for subject in wanted if subject.name in A2A_SUBJECTS]
+    for subject in wanted:
+        if subject not in compared:
             await kept(results, subject.name, measure_subject(results, subject, at))
+    if compared:
+        names = ", ".join(subject.name for subject in compared)
+        await kept(results, names, measure_in_turns(results, compared, at))
     others: dict[str, Callable[[], Awaitable[None]]] = {
         FLAT: lambda: measure_flat(results, at, given.requests),
         SIGNED: lambda: measure_signed(results, at, given.signed),
@@ -154,6 +161,14 @@ async def measure_subject(results: Results, subject: Subject, at: Site) -> None:
         )
         if target.about:
             results.facts["database"] = target.about
+
+
+async def measure_in_turns(results: Results, subjects: list[Subject], at: Site) -> None:
+    """Rows of the table that are held against one another."""
+    with ExitStack() as running:
+        targets = {each.name: running.enter_context(each.run(at)) for each in subjects}
+        results.turns = await in_turns(targets, seconds=results.seconds, cores=at.cores)
+    results.throughputs |= {name: together(rounds) for name, rounds in results.turns.items()}
 
 
 async def measure_flat(results: Results, at: Site, requests: int) -> None:

@@ -89,11 +89,12 @@ def _print_aligned(rows: Sequence[tuple[str, ...]]) -> None:
 
 def _show_a2a(results: Results) -> None:
     """Both ratios: the floor is against the tasks in memory, those on the disk do what ours do."""
-    in_memory, on_disk = results.a2a_ratio(), results.a2a_ratio(A2A_DURABLE)
-    parts = [] if in_memory is None else [f"{in_memory:.1f} x {A2A_PACKAGE}, tasks in memory"]
-    parts += (
-        [] if on_disk is None else [f"{on_disk:.1f} x {A2A_DURABLE}, tasks on the disk as ours"]
-    )
+    parts = []
+    for name, what in ((A2A_PACKAGE, "in memory"), (A2A_DURABLE, "on the disk as ours")):
+        ratio, rounds = results.a2a_ratio(name), results.a2a_ratios(name)
+        if ratio is not None and rounds:
+            spread = f"{min(rounds):.1f} to {max(rounds):.1f} in {len(rounds)} rounds"
+            parts.append(f"{ratio:.1f} x {name}, tasks {what} ({spread})")
     if parts:
         print(f"A2A       {'; '.join(parts)}")
 
@@ -211,6 +212,7 @@ def to_json(results: Results) -> dict[str, Any]:
         },
         "subjects": {name: _subject_json(results, name) for name in results.throughputs},
         "a2a": {name: results.a2a_ratio(name) for name in (A2A_PACKAGE, A2A_DURABLE)},
+        "a2a_rounds": {name: results.a2a_ratios(name) for name in (A2A_PACKAGE, A2A_DURABLE)},
         "fdatasync_seconds": results.sync,
         "flat": _flat_json(results.flat),
         "signed": _flat_json(results.signed),

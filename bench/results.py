@@ -9,6 +9,7 @@ from bench.held import Held
 from bench.measures import Added, Throughput, Window
 from bench.subjects import A2A, A2A_PACKAGE, REFERENCE, SAMVAD
 from bench.tasks import Beside
+from bench.turns import ratios
 
 
 @dataclass(slots=True, kw_only=True)
@@ -21,6 +22,7 @@ class Results:
     sync: float
     is_whole: bool  # whether everything was asked for
     throughputs: dict[str, Throughput] = field(default_factory=dict)
+    turns: dict[str, list[Throughput]] = field(default_factory=dict)  # of what is compared
     flat: Flat | None = None
     signed: Flat | None = None
     signed_beside: Flat | None = None  # the package of the same dialect
@@ -52,6 +54,12 @@ class Results:
         if ours is None or package is None:
             return None
         return ours.per_cpu_second / package.per_cpu_second
+
+    def a2a_ratios(self, beside: str = A2A_PACKAGE) -> list[float]:
+        """The same, round by round."""
+        if A2A not in self.turns or beside not in self.turns:
+            return []
+        return ratios(self.turns[A2A], self.turns[beside])
 
     def windows(self) -> list[Window]:
         """Every stretch of time in which others could have taken the core."""

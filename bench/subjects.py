@@ -343,6 +343,7 @@ REFERENCE = "caddy"
 SIGNED, SIGNED_HOP, SAMVAD = "carnet-signed", "carnet-signed-hop", "samvad"
 # The package does the same: a task to be asked for later, in memory and in a database.
 A2A, A2A_PACKAGE, A2A_DURABLE = "carnet-a2a", "a2a-sdk-tasks", "a2a-sdk-durable"
+A2A_SUBJECTS = (A2A, A2A_PACKAGE, A2A_DURABLE)
 SUBJECTS = (
     Subject(name="carnet", does="token, journal, ledger, forward (openai)", run=carnet_openai),
     Subject(name="carnet-postgres", does="the same, on PostgreSQL", run=carnet_postgres),

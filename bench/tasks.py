@@ -10,8 +10,6 @@ Law 2. The tasks are there before the first window and are still there after the
 
 import itertools
 import json
-import os
-import signal
 import statistics
 import time
 import urllib.request
@@ -25,6 +23,7 @@ from bench.cpu import Cores
 from bench.load import Wrong, clients_at, whole
 from bench.measures import Throughput, Window, throughput
 from bench.subjects import CONNECTIONS, Gateway, Site, gateway
+from bench.turns import paused
 from carnet.testing.address import Address
 
 TASKS = 10_000
@@ -154,20 +153,10 @@ async def _have_accepted(laden: Gateway, agent: str, count: int, down: int) -> N
 async def _round(
     one: Gateway, other: Gateway, seconds: float, cores: Cores
 ) -> tuple[Throughput, Throughput]:
-    with _paused(other):
+    with paused([other.pid]):
         first = await throughput(one.target("up"), seconds=seconds, cores=cores)
-    with _paused(one):
+    with paused([one.pid]):
         return first, await throughput(other.target("up"), seconds=seconds, cores=cores)
-
-
-@contextmanager
-def _paused(gateway: Gateway) -> Iterator[None]:
-    """What it does in the background is not done on the core of the other."""
-    os.kill(gateway.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(gateway.pid, signal.SIGCONT)
 
 
 def queued(at: Gateway) -> int:
