@@ -140,25 +140,48 @@ async def test_a_posting_with_the_number_of_another_run_is_not_told_as_its(
     ]
 
 
-async def test_sqlite_finds_what_a_run_cost_by_its_own_rows(
-    place: Place, store: Store, monkeypatch: pytest.MonkeyPatch
+# As many postings of other runs of hers, with and without the numbers of their runs.
+MANY = """
+WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 20000)
+INSERT INTO ledger (n, at, run, turn, issuer, account, credit, amount, run_n)
+SELECT 1000 + n, 0, 'r' || (100 + n), 't', 'token:alice', 'alice', 'agent:echo', 0,
+    CASE WHEN n % 3 = 0 THEN NULL ELSE 1000 + n END FROM c"""
+MANY_RUNS = """
+WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 20000)
+INSERT INTO {} SELECT 1000 + n, 'p' || n{} FROM c"""
+
+
+@pytest.mark.parametrize("is_hers", [True, False])
+async def test_what_a_run_cost_is_found_by_its_own_rows(
+    place: Place, store: Store, monkeypatch: pytest.MonkeyPatch, *, is_hers: bool
 ) -> None:
-    """A87: by the number of the run, and by the id of what is older than that."""
+    """A87: by the number of the run, and by the name of what is older than that."""
     await paid(store, "r1")
+    place.rows(MANY)
+    place.rows(MANY_RUNS.format("run (n, id, issuer, account, calls, started)", ", 'b', 'b', 1, 0"))
+    place.rows(MANY_RUNS.format("pruned_run (n, id)", ""))
+    place.rows("ANALYZE")
     asked: list[tuple[str, list[Any]]] = []
-    fetch = store.records._database.fetch  # noqa: SLF001  the statements as they are
+    database = store.records._database  # noqa: SLF001  the statements as they are
+    fetch = database.fetch
 
     async def noted(sql: str, args: Sequence[Any] = ()) -> list[Row]:
-        asked.append((sql, list(args)))
+        if "AS of_run" in sql:  # upkeep asks beside it
+            asked.append((sql, list(args)))
         return await fetch(sql, args)
 
-    monkeypatch.setattr(store.records._database, "fetch", noted)  # noqa: SLF001
-    await store.records.ledger(run="r1", account=None, limit=9)
+    monkeypatch.setattr(database, "fetch", noted)
+    if is_hers:
+        await store.payments.postings([HERS], limit=9, run="r1")
+    else:
+        await store.records.ledger(run="r1", account=None, limit=9)
     ((sql, given),) = asked
-    plan = [row[3] for row in place.rows(f"EXPLAIN QUERY PLAN {sql}", *given)]
-    assert not [step for step in plan if step.startswith("SCAN")], plan
-    for index in ("ledger_run (run_n=?)", "ledger_run_former (run=?)", "pruned_run_id (id=?)"):
-        assert [step for step in plan if index in step], plan
+    explain = "EXPLAIN" if place.postgres else "EXPLAIN QUERY PLAN"
+    plan = [row[-1] for row in place.rows(f"{explain} {sql}", *given)]
+    walks = ("SCAN l", "SCAN r", "Seq Scan", "ledger_pkey")
+    assert not [step for step in plan if any(walk in step for walk in walks)], "\n".join(plan)
+    for index in ("ledger_run", "ledger_run_former", "pruned_run_id"):
+        assert [step for step in plan if f"{index} " in step], "\n".join(plan)
 
 
 @pytest.mark.parametrize("before", [None, 99])

@@ -55,12 +55,16 @@ _CALLS_OUT = (
     " FROM outbound o JOIN turn t ON t.n = o.turn WHERE o.state <> 'lost'"
     " ORDER BY o.turn DESC, o.fence DESC, o.ordinal DESC LIMIT ?"
 )
-# Two steps in two indexes: of the run's number, and of the ids of postings that are older than it.
-OF_RUN: Final = (  # postings
-    "(run_n IN (SELECT n FROM run WHERE id = ? UNION ALL SELECT n FROM pruned_run WHERE id = ?)"
-    " AND run = ? OR run_n IS NULL AND run = ?)"
+POSTINGS: Final = "SELECT n, at, run, turn, issuer, account, credit, amount FROM ledger"
+# By the number of the run, of one that was pruned too, and by the name of what is older than that.
+# Joins and not a list to look in: PostgreSQL takes no such list for a condition of an index.
+_COLUMNS: Final = "SELECT l.n, l.at, l.run, l.turn, l.issuer, l.account, l.credit, l.amount FROM "
+_BY_NUMBER: Final = " r JOIN ledger l ON l.run_n = r.n AND l.run = r.id WHERE r.id = ? UNION ALL "
+POSTINGS_OF_RUN: Final = (
+    f"SELECT * FROM ({_COLUMNS} run {_BY_NUMBER} {_COLUMNS} pruned_run {_BY_NUMBER}"  # noqa: S608  our own words
+    " SELECT n, at, run, turn, issuer, account, credit, amount FROM ledger"
+    " WHERE run_n IS NULL AND run = ?) AS of_run"
 )
-_LEDGER = "SELECT n, at, run, turn, issuer, account, credit, amount FROM ledger"
 
 
 def visible(turns: Sequence[Turn], reader: str | None) -> list[Turn]:
@@ -344,14 +348,14 @@ class StoredRecords:
         conditions: list[str] = []
         args: list[Value] = []
         if run is not None:
-            conditions.append(OF_RUN)
-            args += [run] * 4
+            args += [run] * 3
         if account is not None:
             conditions.append("(credit = ? OR account || '@' || issuer = ?)")
             args += [account, account]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         rows = await self._database.fetch(
-            f"{_LEDGER}{where} ORDER BY n DESC LIMIT ?", (*args, limit)
+            f"{POSTINGS if run is None else POSTINGS_OF_RUN}{where} ORDER BY n DESC LIMIT ?",
+            (*args, limit),
         )
         return [
             LedgerEntry(

@@ -14,13 +14,12 @@ from carnet.core.chain.turn import Turn
 from carnet.core.people.identity import Account
 from carnet.ports.money.payments import HeldAccount, Kind, Total, UsedQuota
 from carnet.ports.world.records import LedgerEntry, RunSummary
-from carnet.stores.calls.records import OF_RUN, RUNS_AT_A_TIME, summary
+from carnet.stores.calls.records import POSTINGS, POSTINGS_OF_RUN, RUNS_AT_A_TIME, summary
 from carnet.stores.calls.turns import SearchRows
 from carnet.stores.database import Database, Row, Value, marks
 from carnet.stores.turn.row import SELECT_TURN, read_turn
 
-_ENTRY: Final = "SELECT n, at, run, turn, issuer, account, credit, amount FROM ledger"
-_OWN: Final = f"{_ENTRY} WHERE account = ? AND issuer = ?{{}} ORDER BY n DESC LIMIT ?"
+_OWN: Final = " WHERE account = ? AND issuer = ?{} ORDER BY n DESC LIMIT ?"
 _PAID: Final = (
     "SELECT DISTINCT s.run FROM turn_seen s WHERE s.payer = ?{} ORDER BY s.run DESC LIMIT ?"
 )
@@ -64,11 +63,12 @@ class StoredPayments:
     ) -> tuple[list[LedgerEntry], int | None]:
         """Postings that debit these accounts, newest first, and where the next ones begin."""
         found: list[Row] = []
-        more = (" AND n < ?" if before else "") + (f" AND {OF_RUN}" if run else "")
+        postings, named = (POSTINGS, ()) if run is None else (POSTINGS_OF_RUN, (run,) * 3)
+        query = postings + _OWN.format(" AND n < ?" if before else "")
         for each in held:
-            args: list[Value] = [each.account.id, each.account.issuer]
-            args += [*([before] if before else []), *([run] * 4 if run else []), limit + 1]
-            rows = await self._database.fetch(_OWN.format(more), args)
+            args: list[Value] = [*named, each.account.id, each.account.issuer]
+            args += [*([before] if before else []), limit + 1]
+            rows = await self._database.fetch(query, args)
             found += [row for row in rows if row[1] >= each.since]
         found.sort(reverse=True)
         following = found[limit - 1][0] if len(found) > limit else None

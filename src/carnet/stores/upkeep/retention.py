@@ -134,17 +134,21 @@ async def _forget_turns(database: Database, cutoff: int, old: Sequence[Row]) -> 
     numbers = [n for n, _ in old]
     theirs = sorted({run for _, run in old})
     these = f"n IN ({marks(len(numbers))}) AND {_OLD}"
-    of_runs = (
-        f"FROM run WHERE n IN ({marks(len(theirs))}) AND n < (SELECT MAX(n) FROM run)"
+    these_runs = f"n IN ({marks(len(theirs))})"
+    note_runs = (
+        f"INSERT INTO pruned_run (n, id) SELECT n, id FROM run WHERE {these_runs}"
+        " AND n < (SELECT MAX(n) FROM run)"
         " AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.run = run.n)"
     )
+    # None that was not noted: another gateway may have begun a newer run in the meantime.
+    forget_runs = f"DELETE FROM run WHERE {these_runs} AND n IN (SELECT n FROM pruned_run)"
     _, events, tasks, *_, turns, _, runs = await database.transact(
         [
             _locked(database, theirs),
             *_what_belongs_to(these, (*numbers, cutoff), (*_EVENTS_FIRST, *WITH_TURN)),
             (f"DELETE FROM turn WHERE {these}", (*numbers, cutoff)),
-            (f"INSERT INTO pruned_run (n, id) SELECT n, id {of_runs}", theirs),
-            (f"DELETE {of_runs}", theirs),
+            (note_runs, theirs),
+            (forget_runs, theirs),
         ]
     )
     return Pruned(turns=turns, runs=runs, events=events, tasks=tasks)
