@@ -11,7 +11,6 @@ Law 2. Turns are written by one process, which holds the lock file; others may r
 
 import asyncio
 import contextlib
-import resource
 import sqlite3
 from asyncio import Event, Future
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -30,6 +29,7 @@ from carnet.stores.database import Flush, Lease, Row, Snapshot, Statement, Value
 from carnet.stores.migration import APPLIED, migrate, migrations, missing
 from carnet.stores.shares import Shares
 from carnet.stores.snapshots import SqliteSnapshot
+from carnet.stores.sqlite.blame import PRIMARY, blame, is_at_the_limit
 from carnet.stores.sqlite.claims import ClaimBatch, FinishBatch, Numbers, append
 from carnet.stores.sqlite.reader import SqliteReader
 from carnet.stores.sqlite.writer import SqliteWriter
@@ -55,22 +55,6 @@ _SETTINGS: Final = (
     "PRAGMA trusted_schema = OFF",
     "PRAGMA secure_delete = ON",  # FAST leaves on free pages what rows held before a change
 )
-
-# What no row can be blamed for. Everything else that a statement raises is about its own values.
-_STORE_CODES: Final = frozenset(
-    {
-        sqlite3.SQLITE_NOMEM,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_INTERRUPT,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_CORRUPT,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_PROTOCOL,
-        sqlite3.SQLITE_NOTADB,
-    }
-)
-_PRIMARY: Final = 0xFF  # the low byte of an extended code
 
 _HAS_LAYOUT: Final = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migration'"
 _PAGES: Final = 32  # that are copied between two looks at whether to go on
@@ -224,7 +208,7 @@ def explained(path: Path) -> Iterator[None]:
 
 def _unusable(path: Path, error: sqlite3.Error) -> ConfigInvalid:
     """What is wrong with a file, and what to do."""
-    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
+    code = getattr(error, "sqlite_errorcode", 0) & PRIMARY
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         reason = "another process is writing it and does not stop; try again in a moment"
     elif code == sqlite3.SQLITE_NOTADB:
@@ -236,29 +220,6 @@ def _unusable(path: Path, error: sqlite3.Error) -> ConfigInvalid:
     else:
         reason = f"it cannot be used ({error}); restore a backup, or name another file"
     return ConfigInvalid(str(error), key="[store] url", reason=f"{path}: {reason}")
-
-
-def blame(error: Exception) -> Fault:
-    """Whether an error is the row's, a full disk, another process that writes, or the store's."""
-    if not isinstance(error, sqlite3.Error):
-        return "row"
-    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
-    if code == sqlite3.SQLITE_FULL:
-        return "full"
-    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-        return "busy"
-    return "store" if code in _STORE_CODES else "row"
-
-
-def _is_at_the_limit(path: Path) -> bool:
-    """Whether a file has grown to the largest that this process may write (`ulimit -f`).
-
-    SQLite tells that as a failure of the disk, but nothing was written and nothing is lost: it is
-    a full disk in all but its name. A write that fails within a file is not this.
-    """
-    most, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    files = (path, path.with_name(f"{path.name}-wal"))
-    return any(file.stat().st_size == most for file in files if file.exists())
 
 
 class SqliteDriver:
@@ -323,7 +284,7 @@ class SqliteDriver:
 
     def blame(self, error: Exception) -> Fault:
         code = getattr(error, "sqlite_errorcode", 0)
-        if code == sqlite3.SQLITE_IOERR_WRITE and _is_at_the_limit(self._path):
+        if code == sqlite3.SQLITE_IOERR_WRITE and is_at_the_limit(self._path):
             return "full"
         return blame(error)
 
