@@ -210,8 +210,8 @@ RESOURCES = (
     Mutant(
         "security:a68:guessing",
         "guards/caller/failures.py",
-        "if len(self._since) >= MOST_SOURCES:",
-        "if False:",
+        "= Memo(MOST_SOURCES)",
+        "= Memo(1 << 60)",
     ),
     Mutant(
         "security:a69:wallet",

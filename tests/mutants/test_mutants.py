@@ -46,4 +46,4 @@ def test_without_a_change_the_same_tests_are_green() -> None:
 
 def test_a_text_that_has_vanished_is_an_error_that_names_the_row() -> None:
     with pytest.raises(Vanished, match=r"tangle:depth:refuse .* tests/mutants"):
-        place_of(Mutant("tangle:depth:refuse", "core/chain/carnet.py", "no such line", ""))
+        place_of(Mutant("tangle:depth:refuse", "core/chain/carnet.py", "\0 no such line", ""))
