@@ -203,6 +203,25 @@ async def test_it_is_read_again_once_it_has_changed_or_after_a_rest() -> None:
     assert await looks_between_two_reads(looks=99) == REST_SECONDS
 
 
+@pytest.mark.parametrize(
+    ("mark", "count"), [(None, 0), ("running", 0), ("waiting", 1)], ids=["none", "same", "other"]
+)
+async def test_a_page_is_told_at_once_where_the_first_look_has_another_mark(
+    mark: str | None, count: int
+) -> None:
+    live, sent = Live(Concurrency(per_caller=1, in_all=1), lambda _: False, FakeClock()), []
+
+    async def noted(message: Message) -> None:
+        sent.append(message.get("body", b""))
+
+    async def read() -> LiveFrame:
+        return LiveFrame(b"drawn", is_last=True, mark="running")
+
+    exchange, alice = exchange_of("/", send=noted), caller_named("alice")
+    await live.follow(exchange, alice, "key", Ticks(), read, mark=mark)
+    assert b"".join(sent).count(b"event: changed\n") == count
+
+
 class Keys(Live):
     """Keeps the keys of what is watched."""
 
@@ -219,8 +238,9 @@ class Keys(Live):
         read: Read,
         *,
         rest: float = REST_SECONDS,
+        mark: str | None = None,
     ) -> None:
-        del exchange, caller, change, read, rest
+        del exchange, caller, change, read, rest, mark
         self.kept.append(key)
 
 

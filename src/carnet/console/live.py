@@ -169,14 +169,16 @@ class Live:
         read: Read,
         *,
         rest: float = REST_SECONDS,
+        mark: str | None = None,
     ) -> None:
         """Answer with what is shown, again whenever it is another, until it is the last.
 
-        It is looked at after a `rest` also if no `change` was told of.
+        It is looked at after a `rest` also if no `change` was told of. `mark` is the one of the
+        page that watches: where the first look has another one, the page is told so at once.
         """
         actor = caller.actor.name
         with self._watching(actor), self._joined(key, actor) as view:
-            frames = self._frames(caller, view, change, read, rest)
+            frames = self._frames(caller, view, change, read, rest, mark)
             try:
                 with DisconnectWatch(exchange.line):
                     await exchange.start(200, _STREAM)
@@ -189,7 +191,13 @@ class Live:
                 return
 
     async def _frames(
-        self, caller: Caller, view: SharedView, change: Change, read: Read, rest: float
+        self,
+        caller: Caller,
+        view: SharedView,
+        change: Change,
+        read: Read,
+        rest: float,
+        mark: str | None,
     ) -> AsyncGenerator[bytes, None]:
         shown: LiveFrame | None = None
         since = self._clock.monotonic()
@@ -202,9 +210,9 @@ class Live:
                 break
             if shown is None or frame.page != shown.page:
                 yield sse.write_event(frame.page)
-            if shown is not None and frame.mark != shown.mark:
+            if mark is not None and frame.mark != mark:
                 yield sse.write_event(b"{}", event=CHANGED)
-            shown = frame
+            shown, mark = frame, frame.mark
             if frame.is_last:
                 break
             since = await self._next(caller, change, rest)

@@ -1,8 +1,10 @@
 """Conversations as pages: read, found, attributed, ended, renamed, deleted."""
 
 import json
+import re
 import threading
-from urllib.parse import urlencode
+from contextlib import closing
+from urllib.parse import quote, urlencode
 
 from carnet.testing.wait import until
 from tests.engine.process import tool_call
@@ -114,6 +116,41 @@ def test_an_answer_that_goes_on_after_a_question_is_read_along(
         assert _goes_on(browser, name) == (False, False)
     finally:
         gate.touch()
+
+
+def test_a_page_is_told_of_an_answer_that_came_before_it_began_to_watch(alice: Somebody) -> None:
+    browser = alice.browser()
+    name = talk(browser, "go", "asks")
+    page = browser.send("GET", f"/console/chat/{name}").body.decode()
+    run, mark = re.findall(r'data-waits="([^"]+)" data-mark="([^"]+)"', page)[0]
+    assert browser.send("GET", f"/console/chat/{name}.json").json["watched"]["mark"] == mark
+    path = f"{alice.acme.url}/console/live/runs/{run}?mark={quote(mark, safe='')}"
+    cookie = [("cookie", browser.cookie)]
+    with closing(stream("GET", path, cookie)) as unchanged:
+        assert next(unchanged).startswith(b"data: ")
+        _approve(browser, run)
+        read_until(unchanged, b"event: changed")
+    with closing(stream("GET", path, cookie)) as late:
+        read_until(late, b"event: changed")
+
+
+def test_the_newest_run_that_waits_is_watched_and_no_other(alice: Somebody) -> None:
+    browser = alice.browser()
+    name = talk(browser, "go", "asks")
+    first = _watched(browser, name)
+    fields = [("x-conversation-id", name)]
+    body = json.dumps({"content": "stay", "agent": "asks"}).encode()
+    assert browser.send("POST", "/message", body, fields).status == 200
+    page = browser.send("GET", f"/console/chat/{name}").body.decode()
+    (newest,) = re.findall(r'data-waits="([^"]+)"', page)
+    assert newest != first
+    _approve(browser, newest)
+    until(lambda: _watched(browser, name) == first)
+
+
+def _watched(browser: Browser, name: str) -> str:
+    found: str = browser.send("GET", f"/console/chat/{name}.json").json["watched"]["run"]
+    return found
 
 
 def _goes_on(browser: Browser, name: str) -> tuple[bool, bool]:

@@ -3,7 +3,9 @@
 Law 1. The browser sends what somebody says to `POST /message`, with the session and its csrf token,
        and draws what comes back as text. A page is what the API has kept of it.
 Law 2. What goes on is read along: an answer that is being given when a page is opened, or that goes
-       on when somebody has said what it waited for, there or elsewhere.
+       on when somebody has said what it waited for, there or elsewhere. The newest that waits is
+       watched by the mark of its run, which is looked at before what is drawn: what changes after
+       that is told to the page, however late it begins to watch.
 Law 3. Stop ends the run of the answer, all that was called in it too, also elsewhere.
 """
 
@@ -13,6 +15,7 @@ from typing import Any, Final
 from carnet.console.api import PageAsker, segment
 from carnet.console.forms import read_form
 from carnet.console.owner.thread import thread
+from carnet.console.runs.hops import hops_of, mark_of
 from carnet.console.shell import Shell, action_row, lead, page_row, without_twin
 from carnet.core.people.identity import Caller
 from carnet.errors import RunNotFound
@@ -23,6 +26,7 @@ Page = dict[str, Any]
 
 HOME: Final = "/console/chat"
 NEWEST: Final = 50
+UNKNOWN: Final = "-"  # a mark that no run has
 
 
 class ChatPages:
@@ -68,13 +72,20 @@ class ChatPages:
             "thread": [],
             "earlier": None,
             "goes_on": False,
+            "watched": None,
             "may": _may(caller),
         }
 
     async def _read(self, exchange: Exchange, api: PageAsker, name: str) -> Page:
         before = read_word(read_query(exchange.query.decode("latin-1")), "before")
         asked = {"limit": NEWEST} | ({} if before is None else {"before": before})
-        found = await api.get(f"/conversations/{segment(name)}", asked)
+        at = f"/conversations/{segment(name)}"
+        found = await api.get(at, asked)
+        run = _run_that_waits(found) if before is None else None
+        looked = None
+        if run is not None:
+            looked = await self._look(api, run)
+            found = await api.get(at, asked)  # none of it is older than that look
         approvals: list[Page] = []
         if any(message["role"] == "assistant" for message in found["messages"]):
             page = await api.get("/approvals", {"status": "all", "limit": NEWEST})
@@ -83,8 +94,17 @@ class ChatPages:
             "conversation": {each: found[each] for each in found if each != "messages"},
             "thread": thread(found["messages"], approvals, self._shell.domain),
             "earlier": found["next"],
-            "goes_on": before is None and await _goes_on(api, found),
+            "goes_on": before is None and _goes_on(found, looked),
+            "watched": None if before is not None else _watched(found, looked),
         }
+
+    async def _look(self, api: PageAsker, run: str) -> Page | None:
+        """How a run stands; None where it is not there."""
+        with suppress(RunNotFound):
+            found = await api.get(f"/runs/{segment(run)}")
+            mark = mark_of(found, hops_of(found, self._shell.domain))
+            return {"run": run, "state": found["state"], "mark": mark}
+        return None
 
     # ------------------------------------------------------------------ changes
 
@@ -121,7 +141,13 @@ class ChatPages:
         await lead(exchange, HOME)
 
 
-async def _goes_on(api: PageAsker, found: Page) -> bool:
+def _run_that_waits(found: Page) -> str | None:
+    """The run of the newest answer that waits."""
+    runs = (each.get("run") for each in found["messages"] if each.get("waits"))
+    return next(filter(None, runs), None)
+
+
+def _goes_on(found: Page, looked: Page | None) -> bool:
     """Whether the last answer is being given, also by itself: somebody has said what it waited for.
 
     Then it holds up nothing else in the conversation, and its run alone tells of it.
@@ -129,10 +155,16 @@ async def _goes_on(api: PageAsker, found: Page) -> bool:
     newest = next(iter(found["messages"]), None)
     if found["answering"] or newest is None or not newest.get("waits"):
         return bool(found["answering"])
-    with suppress(RunNotFound):
-        run = await api.get(f"/runs/{segment(newest['run'])}")
-        return bool(run["state"] != "waiting")
-    return False
+    return looked is not None and newest["run"] == looked["run"] and looked["state"] != "waiting"
+
+
+def _watched(found: Page, looked: Page | None) -> Page | None:
+    """The run to watch, and its mark before what is drawn was read."""
+    run = _run_that_waits(found)
+    if run is None:
+        return None
+    is_same = looked is not None and looked["run"] == run
+    return {"run": run, "mark": looked["mark"] if looked and is_same else UNKNOWN}
 
 
 def _may(caller: Caller) -> Page:

@@ -15,6 +15,7 @@ from carnet.wire.grammar.times import micros_of
 Page = dict[str, Any]
 
 COLOURS: Final = 8  # then they begin again
+ENDED: Final = frozenset({"done", "failed", "unknown"})
 MOST_HOPS: Final = 400  # that are drawn; `GET /runs/{id}` has all of them
 
 
@@ -50,6 +51,12 @@ def hops_of(page: Page, domain: str) -> list[DrawnHop]:
     for root in page["turns"]:
         _walk(root, None, 0, found, numbers, domain)
     return found[:MOST_HOPS]
+
+
+def mark_of(page: Page, hops: Sequence[DrawnHop]) -> str:
+    """What is another one when a turn has ended, has gone on after an answer, or waits."""
+    ended = sum(hop.state in ENDED for hop in hops)
+    return f"{ended}/{sum(hop.attempt for hop in hops)}/{page['state']}"
 
 
 def _walk(

@@ -12,7 +12,7 @@ from typing import Any, Final
 from carnet.console.api import PageAsker, segment
 from carnet.console.live import LOOK_SECONDS, Change, Live, LiveFrame, Ticks
 from carnet.console.runs.graph import chain_graph
-from carnet.console.runs.hops import hops_of, organisations
+from carnet.console.runs.hops import ENDED, hops_of, mark_of, organisations
 from carnet.console.runs.transcript import transcript
 from carnet.console.runs.waterfall import waterfall
 from carnet.console.runs.wire import (
@@ -36,7 +36,6 @@ Watch = Callable[[str], AbstractContextManager[Change]]
 
 FILTERS: Final = ("agent", "actor", "speaker", "state", "code", "payer", "since", "before")
 CHIPS: Final = ("running", "waiting", "failed", "done")
-ENDED: Final = frozenset({"done", "failed", "unknown"})
 _FIRST: Final = {"waiting": 0, "failed": 1}
 
 
@@ -123,21 +122,26 @@ class RunPages:
             ],
             "refusals": [row for row in rows if row["code"] is not None],
             "is_over": found["state"] in ENDED,
+            "mark": mark_of(found, hops),
         }
 
     async def live_run(self, exchange: Exchange, caller: Caller, run: str) -> None:
-        """GET /console/live/runs/{run}: the pictures of a run, as it goes on."""
+        """GET /console/live/runs/{run}?mark=...: the pictures of a run, as it goes on.
+
+        A page that was drawn from the run sends the mark that it had then.
+        """
+        mark = read_word(read_query(exchange.query.decode("latin-1")), "mark")
         api = self._shell.api.of(exchange)
         await api.get(f"/runs/{segment(run)}")  # one that she may not see is refused
 
         async def read() -> LiveFrame:
             page = self._drawn(await api.get(f"/runs/{segment(run)}"))
             shown = self._shell.templates.write("run_live.html", page)
-            return LiveFrame(one_line(shown), page["is_over"], _mark(page))
+            return LiveFrame(one_line(shown), page["is_over"], page["mark"])
 
         with self._watch(run) as watching:
             key = ("run", *_whose(caller), run)
-            await self._live.follow(exchange, caller, key, watching, read)
+            await self._live.follow(exchange, caller, key, watching, read, mark=mark)
 
     async def transcript_part(self, exchange: Exchange, caller: Caller, run: str) -> None:
         """GET /console/runs/{run}/transcript: what was asked and answered, by itself."""
@@ -198,13 +202,6 @@ class RunPages:
         await self._shell.write(
             exchange, caller, "notice.html", {"text": "The run is being cancelled."}
         )
-
-
-def _mark(page: Page) -> str:
-    """What is another one when a turn has ended, has gone on after an answer, or waits."""
-    rows = page["waterfall"]
-    ended = sum(row["state"] in ENDED for row in rows)
-    return f"{ended}/{sum(row['attempt'] for row in rows)}/{page['run']['state']}"
 
 
 async def _is_as_before(api: PageAsker, run: str, before: Page) -> bool:

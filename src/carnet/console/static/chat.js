@@ -8,7 +8,6 @@ const form = document.getElementById("say");
 const stop = document.getElementById("stop");
 const frames = document.getElementById("frames");
 const MOST_FRAMES = 200;
-const MOST_WATCHED = 3; // answers that wait
 const MOST_PAUSE = 10; // seconds between two tries
 
 const csrf = () => JSON.parse(document.body.getAttribute("hx-headers:inherited"))["x-csrf-token"];
@@ -207,14 +206,16 @@ const attend = () => {
     return;
   }
   pause = 0;
-  for (const one of [...thread.querySelectorAll("[data-waits]")].slice(-MOST_WATCHED)) {
-    watch(one, signal);
-  }
+  const waits = [...thread.querySelectorAll("[data-waits]")].pop();
+  if (waits) watch(waits, signal);
 };
 
+let told = ""; // what was watched when something had changed
 const watch = async (one, signal) => {
-  const path = `/console/live/runs/${encodeURIComponent(one.dataset.waits)}`;
+  const { waits: run, mark } = one.dataset;
+  const path = `/console/live/runs/${encodeURIComponent(run)}?mark=${encodeURIComponent(mark)}`;
   const isLast = one === [...thread.querySelectorAll("article")].pop();
+  if (path === told) await later(MOST_PAUSE);  // it was read again, and is as it was
   for (let tried = 1; !signal.aborted; tried = Math.min(tried + 1, MOST_PAUSE)) {
     try {
       const reply = await fetch(path, { signal });
@@ -222,7 +223,9 @@ const watch = async (one, signal) => {
       if (reply.ok) {
         for await (const { name } of eventsOf(reply.body)) {
           if (name === "message") continue;  // the picture of the run is for its own page
-          if (!signal.aborted) await (isLast ? follow() : reread());
+          if (signal.aborted) return;
+          told = path;
+          await (isLast ? follow() : reread());
           return;
         }
       }
