@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from carnet.testing.wait import until
 from tests.browser import accessibility
@@ -109,6 +109,35 @@ def test_an_answer_goes_on_in_the_page_wherever_its_question_is_answered(
             expect(words).to_have_text("So far so good. At last accepted.", timeout=PATIENT)
             expect(answer).to_be_empty(timeout=PATIENT)
             expect(page.locator("[data-goes-on]")).to_have_count(0, timeout=PATIENT)
+
+
+def test_an_answer_is_read_along_after_a_refusal_of_a_moment(
+    chromium: Browser, scene: Scene
+) -> None:
+    refusals = [503, 429]
+
+    def refused(route: Route) -> None:
+        if not refusals:
+            route.fallback()
+            return
+        error = {"error": {"code": "later", "message": "Not now."}}
+        route.fulfill(status=refusals.pop(), json=error)
+
+    page = chromium.new_page()
+    page.goto(f"{scene.acme.url}/console/chat")
+    sign_in(page, scene.token)
+    page.goto(f"{scene.acme.url}/console/chat")
+    scene.stay()
+    say_to(page, "ponders", "think")
+    expect(page.locator("#thread .ask")).to_be_visible(timeout=PATIENT)
+    page.route("**/conversations/*/answer", refused)
+    approve(scene)
+    so_far = page.locator("#answer .answered .words")
+    expect(so_far).to_have_text("So far so good. ", timeout=PATIENT)
+    assert refusals == []
+    scene.go()
+    expect(page.locator("#answer")).to_be_empty(timeout=PATIENT)
+    page.close()
 
 
 def test_what_is_opened_is_new_no_longer(chromium: Browser, scene: Scene) -> None:

@@ -9,6 +9,7 @@ const stop = document.getElementById("stop");
 const frames = document.getElementById("frames");
 const MOST_FRAMES = 200;
 const MOST_PAUSE = 10; // seconds between two tries
+const FINAL = new Set([401, 403, 404, 410]); // refused, and so it will be when asked again
 
 const csrf = () => JSON.parse(document.body.getAttribute("hx-headers:inherited"))["x-csrf-token"];
 const here = () => thread.dataset.conversation;
@@ -149,7 +150,7 @@ const draw = async (method, path, { page, conversation, begun } = {}) => {
     if (!reply.ok) {
       const { code, message, hint } = (({ error, ...rest }) => ({ ...rest, ...error }))(await reply.json());
       say(`${message} ${hint || ""} (${code})`);
-      return reply.status === 409 ? "busy" : "refused";
+      return FINAL.has(reply.status) ? "refused" : "later";
     }
     if (begun) begun();
     const drawn = new Drawn();
@@ -219,7 +220,7 @@ const watch = async (one, signal) => {
   for (let tried = 1; !signal.aborted; tried = Math.min(tried + 1, MOST_PAUSE)) {
     try {
       const reply = await fetch(path, { signal });
-      if (reply.status === 403 || reply.status === 404) return;
+      if (FINAL.has(reply.status)) return;
       if (reply.ok) {
         for await (const { name } of eventsOf(reply.body)) {
           if (name === "message") continue;  // the picture of the run is for its own page
