@@ -15,6 +15,12 @@ from tests.support.model import streamed
 SCRIPT = "<script>document.title='taken'</script>"
 SIZES = [(1300, "light"), (360, "dark")]
 PATIENT = 30_000  # milliseconds, where an answer goes on by itself on a busy machine
+LIVE = "/console/live/runs/"
+# The page is turned away from, or to.
+TURN = """() => {
+  Object.defineProperty(document, "hidden", { configurable: true, get: () => HIDDEN });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
 
 
 def say_to(page: Page, agent: str, text: str) -> None:
@@ -138,6 +144,34 @@ def test_an_answer_is_read_along_after_a_refusal_of_a_moment(
     scene.go()
     expect(page.locator("#answer")).to_be_empty(timeout=PATIENT)
     page.close()
+
+
+def test_one_run_is_watched_by_a_page_and_none_while_it_is_hidden(
+    chromium: Browser, scene: Scene
+) -> None:
+    begun: list[str] = []
+    with Watched(chromium, scene, width=1300, scheme="light") as page:
+        page.goto(f"{scene.acme.url}/console/chat")
+        sign_in(page, scene.token)
+        page.goto(f"{scene.acme.url}/console/chat")
+        for count in (1, 2):
+            say_to(page, "asks", f"go {count}")
+            expect(page.locator("#thread .ask")).to_have_count(count, timeout=PATIENT)
+        page.on("request", lambda asked: begun.append(asked.url) if LIVE in asked.url else None)
+        with page.expect_request(f"**{LIVE}**"):
+            page.reload()
+        with page.expect_event("requestfailed", lambda asked: LIVE in asked.url):
+            page.evaluate(TURN.replace("HIDDEN", "true"))
+        with page.expect_request(f"**{LIVE}**"):
+            page.evaluate(TURN.replace("HIDDEN", "false"))
+        newest = page.locator("#thread article").last.get_attribute("data-waits")
+        assert newest is not None
+        assert [url.partition(LIVE)[2].partition("?")[0] for url in begun] == [newest, newest]
+        for left in (1, 0):
+            approve(scene)
+            expect(page.locator("#thread .words", has_text="accepted: go")).to_have_count(
+                2 - left, timeout=PATIENT
+            )
 
 
 def test_what_is_opened_is_new_no_longer(chromium: Browser, scene: Scene) -> None:

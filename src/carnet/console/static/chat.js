@@ -196,11 +196,13 @@ const follow = async () => {
 };
 
 /* What the thread says is not over: an answer that goes on is read along, and the run of one that
-   waits is watched, since somebody may answer it elsewhere. */
+   waits is watched, since somebody may answer it elsewhere: one at most, and none while nobody can
+   see the page, since a browser has few connections for all its pages of one host. */
 let watching = new AbortController();
 const attend = () => {
   watching.abort();
   watching = new AbortController();
+  if (document.hidden) return;
   const { signal } = watching;
   if (thread.querySelector("[data-goes-on]")) {
     if (pause < Infinity) later(pause).then(() => signal.aborted || follow());
@@ -271,5 +273,9 @@ if ("unread" in thread.dataset) {
 document.body.addEventListener("decided", () => {
   pause = 0;
   follow();
+});
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) watching.abort();
+  else if (answer.getAttribute("aria-busy") !== "true") attend();
 });
 attend();
