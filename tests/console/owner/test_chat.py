@@ -148,6 +148,18 @@ def test_the_newest_run_that_waits_is_watched_and_no_other(alice: Somebody) -> N
     until(lambda: _watched(browser, name) == first)
 
 
+def test_only_the_newest_page_of_a_conversation_marks_it_as_seen(alice: Somebody) -> None:
+    browser = alice.browser()
+    name = talk(browser, "go", "asks")
+    _approve(browser, _watched(browser, name))  # and nobody reads what comes of it
+    until(lambda: browser.send("GET", f"/conversations/{name}").json["unread"])
+    newest = browser.send("GET", f"/conversations/{name}").json["messages"][0]["id"]
+    older = browser.send("GET", f"/console/chat/{name}?before={newest}")
+    assert (older.status, b"data-message" in older.body) == (200, True)
+    assert b"data-unread" not in older.body
+    assert b"data-unread" in browser.send("GET", f"/console/chat/{name}").body
+
+
 def _watched(browser: Browser, name: str) -> str:
     found: str = browser.send("GET", f"/console/chat/{name}.json").json["watched"]["run"]
     return found

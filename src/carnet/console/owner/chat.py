@@ -73,6 +73,7 @@ class ChatPages:
             "earlier": None,
             "goes_on": False,
             "watched": None,
+            "is_newest": False,
             "may": _may(caller),
         }
 
@@ -96,6 +97,7 @@ class ChatPages:
             "earlier": found["next"],
             "goes_on": before is None and _goes_on(found, looked),
             "watched": None if before is not None else _watched(found, looked),
+            "is_newest": before is None,
         }
 
     async def _look(self, api: PageAsker, run: str) -> Page | None:
