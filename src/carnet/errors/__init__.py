@@ -13,7 +13,7 @@
     │   ├── who              TokenMissing  TokenInvalid  PermissionMissing  TooManyFailures
     │   │                    PersonRequired  SessionInvalid  SignInCodeInvalid  CrossSite
     │   │                    CredentialInvalid  AccessDenied  CallerNotVerified  PolicyDenied
-    │   │                    HostUnknown
+    │   │                    HostUnknown  SessionRequired
     │   ├── proof            SignatureMissing  SignatureInvalid  SignatureExpired
     │   │                    InsufficientCoverage  HeaderNotSigned  DigestInvalid
     │   │                    DigestMismatch  DestinationMismatch  KeyUnknown  KeyRevoked

@@ -79,6 +79,13 @@ class PersonRequired(Refused, code="person_required"):
     hint = "Show a token of a person (--as @FILE): carnet tokens create NAME --person PERSON"
 
 
+class SessionRequired(Refused, code="session_required"):
+    """What was asked for is for who has signed in at the console; a token was shown instead."""
+
+    template = "This is for who has signed in at the console; a token does not ask for it."
+    hint = "Sign in at /console/ with that token, and press the button there."
+
+
 class TooManyFailures(
     Refused, code="too_many_failures", status=429, retryable=True, public=("limit",)
 ):

@@ -2,12 +2,13 @@
 
 import re
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
 import carnet
 from carnet.http.link import Line
-from tests.console.owner.test_chat import SCRIPT, send
+from tests.console.owner.test_chat import FORM, SCRIPT, send
 from tests.console.pages import a_viewer
 from tests.gateway.people.browser import Browser, Somebody
 from tests.support.http import Reply, chat_body, request
@@ -110,6 +111,20 @@ def test_no_request_of_a_caller_makes_a_call_fail(acme: Organisation, player: So
     assert request("POST", path, fields, body).status == 200
     (run,) = player.browser().send("GET", "/runs").json["runs"]
     assert run["state"] == "done"
+
+
+def test_nobody_has_a_call_fail_who_has_not_signed_in(acme: Organisation, player: Somebody) -> None:
+    token = ("authorization", f"Bearer {player.token}")
+    browser, form = player.browser(), urlencode({"agent": "words", "text": "hi", "fault": "500"})
+    cookie = ("cookie", browser.cookie)
+    for shown, code in (
+        ([token], "session_required"),
+        ([token, cookie], "session_required"),
+        ([cookie], "cross_site"),  # without the csrf token
+    ):
+        refused = request("POST", acme.url + SEND, [FORM, *shown], form.encode())
+        assert (refused.status, code.encode() in refused.body) == (403, True), refused.body
+    assert runs(browser) == 0
 
 
 def test_the_playground_alone_has_calls_fail() -> None:

@@ -5,8 +5,9 @@ Law 1. What it sends is a request like any other: it comes in by the same routes
 Law 2. It goes to agents of this gateway that whoever plays may call, and to nobody else's.
 Law 3. It is made as whoever plays, as nobody, or with a token of hers that she shows: never with
        more rights than one of her own tokens has. A token that is shown is kept nowhere.
-Law 4. A fault is in the request itself, and in no other. That the agent fails is in no request:
-       this gateway has a call of whoever plays end so, under a code of its own.
+Law 4. A fault is in the request itself, and in no other. That the agent fails is in no request
+       that is sent: this gateway has a call of whoever plays end so, under a code of its own, and
+       only where she has signed in. No token asks for it.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from carnet.console.api import ApiAnswer, PageAsker, segment
 from carnet.console.forms import SentForm, read_form
 from carnet.console.shell import Shell, action_row, page_row
 from carnet.core.people.identity import Caller
-from carnet.errors import CarnetError, InvalidRequest
+from carnet.errors import CarnetError, InvalidRequest, SessionRequired
 from carnet.http.exchange import Exchange, RawHeaders
 from carnet.wire.crypto import digests
 from carnet.wire.grammar import json
@@ -96,6 +97,8 @@ class PlaygroundPages:
         asked = self._request(agent, form)
         if asked.is_to_fail and identity != "me":
             raise InvalidRequest("identity", "must be yourself where the agent is to fail")
+        if asked.is_to_fail and caller.session is None:
+            raise SessionRequired("a token asks for a call that fails")
         bare = [field for field in browser if field[0] in {b"host", b"user-agent"}]
         api = own
         if asked.is_signed:

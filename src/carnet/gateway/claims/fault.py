@@ -1,7 +1,8 @@
 """A call that is made to fail, so that somebody sees how that looks.
 
-Law 1. No header, body or path asks for it. The line of an exchange says so that the playground has
-       made in this process; the server makes no such line.
+Law 1. No header, body or path of a call asks for it. The line of an exchange says so that the
+       playground has made in this process, for who has signed in and shows the csrf token of her
+       session; the server makes no such line.
 Law 2. It is for who may end runs, as the playground is, and for that one call: the agent is not
        asked, and nothing that counts its failures hears of it.
 Law 3. It ends under a code of its own, which its record keeps: nobody takes it for the agent's.

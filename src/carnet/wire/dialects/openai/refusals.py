@@ -139,6 +139,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.MemoryChanged: (409, "memory_changed"),
     errors.MemoryFull: (409, "memory_full"),
     errors.PersonRequired: (403, "person_required"),
+    errors.SessionRequired: (403, "session_required"),
     errors.RateLimited: (429, "rate_limited"),
     errors.TokenBudgetExceeded: (429, "token_budget_exceeded"),
     errors.TooManyTasks: (429, "too_many_tasks"),

@@ -109,6 +109,7 @@ REFUSALS: Final[dict[type[CarnetError], tuple[int, str]]] = {
     errors.PolicyDenied: (403, AUTH_FAILED),
     errors.AnswerForbidden: (403, AUTH_FAILED),
     errors.PersonRequired: (403, AUTH_FAILED),
+    errors.SessionRequired: (403, AUTH_FAILED),
     errors.StrangerKeyChanged: (403, AUTH_FAILED),
     **_with_status(REPLAY_DETECTED, errors.NonceReplayed, errors.TimestampOutOfWindow),  # R11
     **_with_status(INJECTION_DETECTED, errors.InjectionDetected),
