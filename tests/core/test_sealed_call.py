@@ -219,3 +219,22 @@ def test_a_call_that_waits_keeps_what_it_has_not_spent(
     assert kept.admitted == replace(bounded, reserve=left[0], set_aside=left[1])
     assert kept.budget == Spending(money=4, currency="credits", calls=2)
     assert sealed_call_of(call_of(bounded, TARGET, RECORD), spent).budget is None
+
+
+def test_a_budget_of_which_nothing_is_spent_is_written_as_the_build_before_reads_it() -> None:
+    """A replica of it on the same store refuses a field that it does not know."""
+    whole = Allowance(Spending(money=4, currency="credits", calls=2))
+    call = call_of(ADMITTED, TARGET, RECORD, allowance=whole)
+    fields = {"form", "admitted", "budget", "deadline"}
+    assert set(msgspec.msgpack.decode(write_sealed_call(sealed_call_of(call, 0)))) == fields
+    assert set(msgspec.msgpack.decode(write_sealed_call(SEALED_CALL))) == fields
+
+
+def test_a_budget_of_which_some_is_spent_is_told_with_its_limit_afterwards() -> None:
+    spent = Allowance(Spending(money=4, currency="credits", calls=2))
+    spent.take(1, "credits")
+    call = call_of(ADMITTED, TARGET, RECORD, allowance=spent)
+    kept = read_sealed_call(write_sealed_call(sealed_call_of(call, 0)))
+    again = kept.call(TARGET, RECORD, task="t-1").allowance
+    assert again is not None
+    assert (again.left(), again.given) == (spent.left(), spent.given)

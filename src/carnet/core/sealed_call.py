@@ -7,10 +7,10 @@ Law 2. The bytes may hold a credential. The store seals them before it writes th
 Law 3. A deadline is kept by the wall clock: the monotonic clock begins anew with each process.
 """
 
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from carnet.core.call import Admitted, Ask, Call, CallbackWish, Target, call_of
@@ -36,6 +36,13 @@ class Later(Struct, frozen=True, kw_only=True):
     callback: CallbackWish | None = None
 
 
+class KeptBudget(TypedDict, total=False):
+    """The fields of a budget in what is kept."""
+
+    budget: Spending
+    limits: Spending
+
+
 class SealedCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An admitted call without its record: what the store seals, and opens to run it."""
 
@@ -43,7 +50,9 @@ class SealedCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     admitted: Admitted  # its carnets are without a deadline: see `deadline`
     budget: Spending | None = None  # what is left for what is called for it
     deadline: float | None = None  # seconds since the epoch, by the wall clock
-    limits: Spending | None = None  # what it was given, of which that is left
+    # What it was given, of which that is left. Not written where nothing is spent of it: the build
+    # before this field, of which a replica may still run, refuses what it does not know.
+    limits: Spending | UnsetType | None = UNSET
 
     def call(
         self, target: Target, record: Turn, *, task: str, deadline: float | None = None
@@ -157,17 +166,20 @@ def sealed_call_of(call: Call, spent: int, released: int = 0) -> SealedCall:
 
     `released` is what it reserves no more, as it is asked for again.
     """
-    left = call.allowance
     kept = replace(
         call.admitted,
         reserve=max(call.reserve - spent - released, 0),
         set_aside=max(call.set_aside - spent, 1) if call.set_aside else 0,  # 0: it is not bounded
     )
-    return SealedCall(
-        admitted=kept,
-        budget=None if left is None else left.left(),
-        limits=None if left is None else left.given,
-    )
+    return SealedCall(admitted=kept, **budget_of(call.allowance))
+
+
+def budget_of(allowance: Allowance | None) -> KeptBudget:
+    """What is kept of a budget: what is left, and what was given where that is something else."""
+    if allowance is None:
+        return {}
+    left, given = allowance.left(), allowance.given
+    return {"budget": left} if given == left else {"budget": left, "limits": given}
 
 
 def write_sealed_call(sealed_call: SealedCall) -> bytes:

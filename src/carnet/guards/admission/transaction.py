@@ -23,7 +23,7 @@ from carnet.core.messages.interrupt import Interrupt, Resolution
 from carnet.core.people.delegation import narrower
 from carnet.core.people.evidence import Evidence
 from carnet.core.people.proof import SECOND_US, Spending
-from carnet.core.sealed_call import Later, SealedCall, write_sealed_call
+from carnet.core.sealed_call import Later, SealedCall, budget_of, write_sealed_call
 from carnet.errors import (
     AnswerForbidden,
     DefinitionChanged,
@@ -240,9 +240,8 @@ class Transaction:
             deadline += (self._clock.wall_us() - self._clock.steady_us()) / SECOND_US
         kept = SealedCall(
             admitted=admitted,
-            budget=None if entry.allowance is None else entry.allowance.left(),
-            limits=None if entry.allowance is None else entry.allowance.given,
             deadline=deadline,
+            **budget_of(entry.allowance),
         )
         return TaskClaim(
             id=later.id,
