@@ -220,7 +220,7 @@ class ToolRun:
                     broken = broken or outcome
                 elif outcome is None:
                     waiting.append(seen[call.id])
-                elif outcome.output == USED_UP and self._holds_up:
+                elif outcome == _USED_UP and self._holds_up:
                     held.append(call)
                 else:
                     results[call.id] = await self._ended(call, outcome)
@@ -275,7 +275,7 @@ class ToolRun:
 
         # The call of an agent has a record, which answers a repeat; a budget may be given more.
         is_kept = tool is None or not tool.calls_agent
-        if not is_kept or (refusal is not None and refusal.output == USED_UP):
+        if not is_kept or refusal == _USED_UP:
             return read_outcome(act())
         return read_outcome(self._turn.once(f"tool {call.name}"[:MOST_STEP_NAME], act))
 
