@@ -329,7 +329,7 @@ def _origin(target: Target) -> OriginCard | None:
 def build_relay(backend: Backend, stamps: Stamps, steps: Steps) -> Callable[[Call], Call]:
     """What has the mentions in an answer relayed; `steps` keep what was said while one waits."""
     dispatch = Dispatching()
-    dispatch.connect(backend.gate, backend.journal)
+    dispatch.connect(backend.gate, backend.journal, backend.router.find)
     limits = stamps.limits
     calls = CallsOut(dispatch=dispatch, last_depth=limits.default)
     parts = RelayParts(router=backend.router, calls=calls, limits=limits, steps=steps)

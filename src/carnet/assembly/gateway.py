@@ -220,7 +220,7 @@ def build_backend(
     payers = build_payers(settings, store, ring, lasting.ended)
     gate = _gate(settings, store, clock, ids, router, concurrency, stamps, by_proof, policy, payers)
     gate.on_return = journal.came_back
-    dispatching.connect(gate, journal)
+    dispatching.connect(gate, journal, router.find)
     return Backend(
         gate=gate,
         concurrency=concurrency,

@@ -197,3 +197,25 @@ def test_a_budget_begins_in_the_store_with_what_the_call_itself_has_spent_of_it(
     assert allowance.opening == allowance.given
     assert allowance.given.asks
     assert allowance.begun == Aside(10, 1, 40)
+
+
+@pytest.mark.parametrize(
+    ("budget", "part", "most", "is_used_up"),
+    [
+        (Spending(money=5, currency="credits"), "money", 0, False),  # of one that is free
+        (Spending(money=5, currency="credits"), "money", 5, False),  # it was given all it may cost
+        (Spending(money=5, currency="credits"), "money", 6, True),
+        (Spending(money=5, currency="credits"), "calls", 6, False),
+        (Spending(calls=5), "tokens", 6, False),
+        (Spending(calls=5), "money", 6, False),
+        (Spending(calls=5), "calls", 0, False),
+        (Spending(calls=0), "calls", 0, True),
+        (Spending(tokens=0), "tokens", 0, True),
+    ],
+)
+def test_more_is_asked_for_of_what_a_callee_could_not_be_given(
+    *, budget: Spending, part: str, most: int, is_used_up: bool
+) -> None:
+    allowance = Allowance(budget)
+    assert allowance.is_used_up(part, most) == is_used_up
+    assert allowance.split(Spending(seconds=1), "credits").is_used_up(part, most) == is_used_up

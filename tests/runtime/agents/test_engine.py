@@ -74,6 +74,10 @@ class Others:
     def check(self, call: Call) -> None:
         """Nothing has ended."""
 
+    def most_cost(self, *_: Any) -> int:
+        """All is free."""
+        return 0
+
     def let_out(self, *_: Any, **__: Any) -> ClientLeave:
         return ClientLeave()
 

@@ -430,6 +430,10 @@ class Elsewhere:
     def check(self, _: object) -> None:
         pass
 
+    def most_cost(self, *_: Any) -> int:
+        """All is free."""
+        return 0
+
     def let_out(self, *_: Any, **__: Any) -> ClientLeave:
         return ClientLeave()
 

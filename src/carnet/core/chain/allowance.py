@@ -118,15 +118,19 @@ class Allowance:
         counts = {"observed": limit - left + needed, "limit": limit}
         raise BudgetExceeded(self.name or "", budget="call", part=part, **counts)
 
-    def is_used_up(self, part: str) -> bool:
+    def is_used_up(self, part: str, most: int = 0) -> bool:
         """Whether a callee that was short of a part could not be given more of what is left.
 
-        Of money it was given what it may cost at the most, or all there was.
+        Of money it was given `most`, which it may cost, or all there was: more helps the latter
+        alone. What nothing bounds is not used up, whatever a callee says.
         """
         here: Allowance | None = self
         while here is not None and getattr(here.limits, part) is None:
             here = here.above
-        return here is None or part == "money" or not getattr(here.left(), part)
+        if here is None:
+            return False
+        left = getattr(here.left(), part) or 0
+        return left < most if part == "money" else not left
 
     def short_of(self, part: str) -> BudgetExceeded:
         """The refusal of a call abroad that has used up what it was given of a part."""

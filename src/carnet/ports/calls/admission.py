@@ -99,6 +99,9 @@ class Dispatch(Protocol):
     def check(self, call: Call) -> None:
         """Raise Cancelled if nothing may be done for the call any more."""
 
+    def most_cost(self, name: str, ask: Ask) -> int:
+        """The most that such a call may cost, in micro-units."""
+
     def let_out(self, parent: Call, callee: ClientCallee, *, auth: str | None) -> ClientLeave:
         """What a call past the gateway may carry; refused where it may not be made.
 

@@ -328,6 +328,11 @@ class DriverDispatch:
     def check(self, call: Call) -> None:
         """Nothing revokes what a driver does."""
 
+    def most_cost(self, name: str, ask: Ask) -> int:
+        """Nothing that a budget would have to be raised for."""
+        del name, ask
+        return 0
+
     def let_out(self, parent: Call, callee: ClientCallee, *, auth: str | None) -> ClientLeave:
         """What a call may carry that a function makes by itself."""
         del parent

@@ -140,6 +140,11 @@ class RecordedDispatch:
     def check(self, call: Call) -> None:
         """Nothing revokes what is over."""
 
+    def most_cost(self, name: str, ask: Ask) -> int:
+        """Nothing that a budget would have to be raised for."""
+        del name, ask
+        return 0
+
     def let_out(self, parent: Call, callee: ClientCallee, *, auth: str | None) -> ClientLeave:
         """Nothing leaves."""
         del auth

@@ -4,10 +4,10 @@ Law. A child is admitted like any call, under its own turn id; if that turn has 
 recorded answer is given and nothing runs again.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final
 
-from carnet.core.call import Ask, Call
+from carnet.core.call import Ask, Call, Target, quote
 from carnet.core.chain.allowance import Aside
 from carnet.core.messages.events import (
     OUTBOUND_CALL,
@@ -18,6 +18,7 @@ from carnet.core.messages.events import (
     is_terminal,
 )
 from carnet.core.messages.outbound_call import read_outbound_event
+from carnet.guards.admission.child_request import child_request
 from carnet.ports.calls.admission import Admission, ClientCallee, ClientLeave
 from carnet.ports.calls.agent import Journal
 from carnet.ports.money.budgets import CALL
@@ -34,10 +35,17 @@ class Dispatching:
     def __init__(self) -> None:
         """Wait for `connect`."""
         self._parts: tuple[Admission, Journal] | None = None
+        self._find: Callable[[str], Target] | None = None
 
-    def connect(self, admission: Admission, journal: Journal) -> None:
-        """Give the gate and the journal behind it."""
+    def connect(
+        self,
+        admission: Admission,
+        journal: Journal,
+        find: Callable[[str], Target] | None = None,
+    ) -> None:
+        """Give the gate and the journal behind it, and what finds where a name leads."""
         self._parts = (admission, journal)
+        self._find = find
 
     async def __call__(
         self, parent: Call, name: str, ask: Ask, *, index: int, auth: str
@@ -71,6 +79,12 @@ class Dispatching:
         """Raise Cancelled if nothing may be done for the call any more."""
         if self._parts is not None:
             self._parts[0].check(call)
+
+    def most_cost(self, name: str, ask: Ask) -> int:
+        """The most that such a call may cost; nothing where that cannot be found."""
+        if self._find is None:
+            return 0
+        return quote(self._find(name), ask, len(child_request(ask)))
 
     def let_out(self, parent: Call, callee: ClientCallee, *, auth: str | None) -> ClientLeave:
         """What a call past the gateway may carry; the operator says who is listed."""

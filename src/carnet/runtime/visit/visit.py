@@ -251,9 +251,10 @@ class Visit(ReceivedVisit, ConversingVisit):
         try:
             events = await self._whole(child, ask, auth)
             noted: list[Event] = []
-            return [
-                event for event in events if await self._is_for_agent(child, event, auth, noted)
-            ]
+            return [each for each in events if await self._is_for_agent(child, each, auth, noted)]
+        except PeerRefused as refused:
+            self._ask_for_short(child, ask, auth, refused)
+            raise
         finally:
             self._calling -= 1
             if self._quiet is not None:
@@ -265,10 +266,14 @@ class Visit(ReceivedVisit, ConversingVisit):
                 self._call, child.to, ask, index=child.ordinal, auth=auth
             )
         except Refused as refused:
-            if isinstance(refused, BudgetExceeded):
-                self.ask_more(child.ordinal, refused)
-            self._out.called(child.refusal(refused))
+            self._refused(child, refused)
             raise
+
+    def _refused(self, child: ChildCall, refused: Refused) -> None:
+        """Note what was refused before it left; ask first for more of what it is short of."""
+        if isinstance(refused, BudgetExceeded):
+            self.ask_more(child.ordinal, refused)
+        self._out.called(child.refusal(refused))
 
     def _next(self, address: str) -> ChildCall:
         if self._is_over:
@@ -288,28 +293,33 @@ class Visit(ReceivedVisit, ConversingVisit):
                         yield event
                     elif isinstance(event, Done):
                         return
+        except PeerRefused as refused:
+            self._ask_for_short(child, ask, auth, refused)
+            raise
         except Refused as refused:
             if not has_begun:  # else the child ran, and its own record says what it met
-                if isinstance(refused, BudgetExceeded):
-                    self.ask_more(child.ordinal, refused)
-                self._out.called(child.refusal(refused))
+                self._refused(child, refused)
             raise
         finally:
             self._calling -= 1
             if self._quiet is not None:
                 self._quiet.set()
 
+    def _ask_for_short(self, child: ChildCall, ask: Ask, auth: str, refused: PeerRefused) -> None:
+        """Ask who pays, where a callee abroad has ended because it used up what we gave it."""
+        allowance, part = self._call.allowance, refused.facts.get("peer_part")
+        if allowance is None or part is None:
+            return
+        most = 0 if auth == AGENT_OWNED else self._dispatch.most_cost(child.to, ask)
+        if allowance.is_used_up(str(part), most):
+            self.ask_more(child.ordinal, allowance.short_of(str(part)))
+
     async def _is_for_agent(
         self, child: ChildCall, event: Event, auth: str, noted: list[Event]
     ) -> bool:
         """Whether an event of a child is for the agent; what else it says is noted, or raised."""
         if isinstance(event, Failed):
-            error, allowance = event.error(), self._call.allowance
-            if isinstance(error, PeerRefused) and allowance is not None:
-                part = error.facts.get("peer_part")  # of what we gave it
-                if part is not None and allowance.is_used_up(str(part)):
-                    self.ask_more(child.ordinal, allowance.short_of(str(part)))
-            raise error
+            raise event.error()
         if isinstance(event, Waiting):
             self.has_asked = True
             raise self._asking.pass_on(event, child.to)

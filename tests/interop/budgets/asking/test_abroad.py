@@ -32,6 +32,19 @@ async def insists(visit: carnet.Visit) -> str:
         except carnet.errors.CarnetError:
             refused += 1
     return str(refused)
+
+
+async def claims(visit: carnet.Visit) -> str:
+    """Say that a part of the budget is used up, of which nothing was used."""
+    raise carnet.errors.BudgetExceeded(budget="call", part=visit.text, observed=1, limit=0)
+
+
+async def believes(visit: carnet.Visit) -> str:
+    """Have another organisation say so."""
+    try:
+        return await visit.peer("@claims@globex.example").ask(visit.text)
+    except carnet.errors.PeerRefused as refused:
+        return refused.code
 '''
 MORE = """
 [agents.burns]
@@ -45,6 +58,14 @@ target = "agents:sends"
 [agents.insists]
 kind = "python"
 target = "agents:insists"
+
+[agents.claims]
+kind = "python"
+target = "agents:claims"
+
+[agents.believes]
+kind = "python"
+target = "agents:believes"
 """
 
 
@@ -108,6 +129,19 @@ def test_what_is_used_up_abroad_is_asked_for_here_and_nothing_runs_twice(pair: P
     paid = "SELECT COALESCE(SUM(amount), 0) FROM ledger WHERE run = ? AND credit = 'agent:work'"
     assert number(pair.globex, paid, run) == 6 * 1000
     assert pair.here.held() == []
+
+
+@pytest.mark.parametrize(
+    ("budget", "part"), [("money=5", "money"), ("money=5", "calls"), ("calls=9", "tokens")]
+)
+def test_nobody_is_asked_for_what_a_callee_abroad_did_not_lack(
+    pair: Pair, budget: str, part: str
+) -> None:
+    run = f"run-claims-{budget.partition('=')[0]}-{part}"
+    reply = pair.here.call("believes", part, f"{budget},on=ask", run)
+    assert (reply.status, reply.text) == (200, "peer_refused")
+    asked = pair.here.acme.get("/approvals").json["approvals"]
+    assert [one for one in asked if one["run"] == run] == []
 
 
 def test_a_call_that_is_passed_on_is_one_call_with_that_of_its_callee(pair: Pair) -> None:
