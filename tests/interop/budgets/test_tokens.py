@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
@@ -245,6 +246,37 @@ def test_the_tokens_that_an_operator_has_set_for_a_token_bound_a_loop(scene: Sce
     scene.begin(0)
     assert scene.ask("loop", "", token).status == 402  # before anything is asked
     assert scene.model.asked == []
+
+
+def test_loops_at_once_stop_within_one_answer_each_of_what_an_operator_has_set(
+    scene: Scene,
+) -> None:
+    name = f"spender-{next(numbers)}"
+    token = scene.home.new_token(name, "--scope", "call:*", "--scope", "pay", "--scope", "tool:*")
+    scene.home.carnet("budget", "set", f"token:{name}", "--tokens", "1000")
+    counted = "SELECT name FROM budget WHERE tokens = 1000 AND spent_calls > 0"
+    before = rows(scene.home, counted)
+
+    def is_known() -> bool:
+        scene.begin(0)
+        scene.model.reply = lambda _: finished("Hi.", 0)
+        scene.ask("loop", "", token)
+        return rows(scene.home, counted) != before
+
+    until(is_known)
+    scene.begin(0)
+    asked = itertools.count()
+    scene.model.reply = lambda _: wants("ping", next(asked))
+    together = 6
+
+    def call(number: int) -> Reply:
+        named = [("x-tangle-runid", f"{scene.run}-{number}"), ("x-tangle-turnid", "t")]
+        return scene.home.chat("Hi", "loop", headers=named, token=token)
+
+    with ThreadPoolExecutor(together) as pool:
+        replies = list(pool.map(call, range(together)))
+    assert {(reply.status, reply.code) for reply in replies} == {(402, "budget_exceeded")}
+    assert len(scene.model.asked) <= 1000 // EACH + together
 
 
 def test_what_agents_have_used_that_a_loop_has_called_is_used(scene: Scene) -> None:

@@ -5,8 +5,15 @@ Law 1. It is looked at before each ask, with all that the call and those made fo
 Law 2. What a call has brought is known here, and the store is asked where it has waited or is
        short: somebody may have raised it. Of what an operator has set others spend too: the store
        is asked each time.
-Law 3. A call that no budget holds is never looked at. One budget without tokens costs nothing.
+Law 3. A call whose tokens nothing bounds is never looked at, whatever else of it is bounded.
+Law 4. The store learns what a turn has used when the turn ends. What turns under way in this
+       process have noted counts beside it, for each budget that an operator has set: loops at once
+       exceed it by one answer each.
+Law 5. What a loop elsewhere says of itself ends its turn; nobody is asked for more because of it.
 """
+
+import asyncio
+from collections.abc import Callable, Sequence
 
 from carnet.core.call import Call
 from carnet.core.chain.allowance import Allowance
@@ -26,21 +33,57 @@ class ModelTokens:
         """`budgets` are those of the store."""
         self._budgets = budgets
         self._clock = clock
+        self._under_way: dict[str, dict[bytes, CallTokens]] = {}  # by budget, then by turn
 
     def of(self, call: Call) -> LoopTokens | None:
-        """What one call has left; None where no budget holds for it."""
-        return None if call.allowance is None else CallTokens(call, self._budgets, self._clock)
+        """What one call has left; None where nothing bounds its tokens."""
+        names = _bounding(self._budgets, call)
+        if not names and _bounded(call.allowance) is None:
+            return None
+        tokens = CallTokens(call, self._budgets, self._clock, self.noted)
+        if names:
+            self._watch(tokens, call.record.key, names)
+        return tokens
+
+    def noted(self, name: str, but: bytes) -> int:
+        """What turns under way have noted of a budget, beyond what is held for them; but one."""
+        turns = self._under_way.get(name, {})
+        return sum([tokens.unheld for key, tokens in turns.items() if key != but])
+
+    def _watch(self, tokens: "CallTokens", key: bytes, names: Sequence[str]) -> None:
+        """Count it in these until the task has ended that runs its turn, and records its end."""
+        task = asyncio.current_task()
+        if task is None:
+            return
+        for name in names:
+            self._under_way.setdefault(name, {})[key] = tokens
+
+        def forget(_: object) -> None:
+            for name in names:
+                turns = self._under_way.get(name, {})
+                if turns.get(key) is tokens:
+                    del turns[key]
+                if not turns:
+                    self._under_way.pop(name, None)
+
+        task.add_done_callback(forget)
 
 
 class CallTokens:
     """The tokens of one call."""
 
-    def __init__(self, call: Call, budgets: Budgets, clock: Clock) -> None:
-        """Nothing is counted yet, but for what was used before it waited."""
+    def __init__(
+        self, call: Call, budgets: Budgets, clock: Clock, noted: Callable[[str, bytes], int]
+    ) -> None:
+        """Nothing is counted yet, but for what was used before it waited.
+
+        `noted` tells what other turns under way have noted of a budget.
+        """
         record = call.record
         self._call = call
         self._budgets = budgets
         self._clock = clock
+        self._noted = noted
         self._counted = 0  # that were noted in this attempt
         self._before = (record.tokens_in or 0) + (record.tokens_out or 0)
         self.short: BudgetExceeded | None = None
@@ -49,6 +92,11 @@ class CallTokens:
     def known(self) -> int:
         """How many the call has used, as far as it was noted."""
         return self._before + self._counted
+
+    @property
+    def unheld(self) -> int:
+        """What was noted in this attempt beyond what the store holds for it."""
+        return max(0, self._counted - self._call.granted[1])
 
     def count(self, tokens: int) -> None:
         """So many more were noted."""
@@ -66,9 +114,7 @@ class CallTokens:
 
     async def _of_call(self, unnoted: int) -> int | None:
         """What is left of what the call has brought, or was given by who calls it."""
-        here = self._call.allowance
-        while here is not None and here.limits.tokens is None:
-            here = here.above
+        here = _bounded(self._call.allowance)
         if here is None:
             return None
         has_waited = self._call.record.fence > 1
@@ -79,16 +125,13 @@ class CallTokens:
         if left > 0:
             return left
         limit = here.limits.tokens or 0
-        used = here.tokens_used + here.before + unnoted
-        counts = {"observed": max(limit - left, used) + 1, "limit": limit}
+        known = max(limit - left - unnoted, here.tokens_used + here.before)
+        counts = {"observed": _observed(known, unnoted, limit), "limit": limit}
         raise BudgetExceeded(here.name or "", budget="call", part=_TOKENS, **counts)
 
     async def _of_others(self, unnoted: int) -> list[int]:
         """What is left of the budgets that operators have set for who pays, and for the run."""
-        budgets, payer = self._budgets, self._call.payer
-        names = standing_of(budgets, payer, self._call.carnet.run)
-        bounding = [name for name in names if budgets.known[name].limits.tokens is not None]
-        found = [await budgets.find(name) for name in bounding]
+        found = [await self._budgets.find(name) for name in _bounding(self._budgets, self._call)]
         return [self._of_other(each, unnoted) for each in found if each is not None]
 
     def _of_other(self, budget: BudgetRecord, unnoted: int) -> int:
@@ -97,11 +140,31 @@ class CallTokens:
         if budget.period is not None and self._clock.wall_us() >= budget.since + budget.period:
             spent = 0
         held = budget.held.tokens - self._call.granted[1]
-        used = spent + max(0, held) + self._counted + unnoted
-        if used < limit:
-            return limit - used
-        short = BudgetShort(name=budget.name, part=_TOKENS, observed=used + 1, limit=limit)
+        others = self._noted(budget.name, self._call.record.key)
+        known = spent + max(0, held) + self._counted + others
+        if known + unnoted < limit:
+            return limit - known - unnoted
+        observed = _observed(known, unnoted, limit)
+        short = BudgetShort(name=budget.name, part=_TOKENS, observed=observed, limit=limit)
         raise exceeded(short, is_hidden=self._call.payer.by_forwarding)
+
+
+def _observed(known: int, unnoted: int, limit: int) -> int:
+    """What would be used: what was noted, and what the loop says beyond it within reason."""
+    return max(known, min(known + unnoted, 2 * limit - 1)) + 1
+
+
+def _bounded(allowance: Allowance | None) -> Allowance | None:
+    """The budget that bounds the tokens of a call: its own, or one above it."""
+    while allowance is not None and allowance.limits.tokens is None:
+        allowance = allowance.above
+    return allowance
+
+
+def _bounding(budgets: Budgets, call: Call) -> list[str]:
+    """The budgets of tokens that operators have set for who pays, and for the run."""
+    names = standing_of(budgets, call.payer, call.carnet.run)
+    return [name for name in names if budgets.known[name].limits.tokens is not None]
 
 
 def _left(allowance: Allowance) -> int:

@@ -24,7 +24,7 @@ from carnet.wire.dialects.engine_chat.request import EngineRequest
 
 
 class LoopTokens(Protocol):
-    """What of its tokens a turn has left, while budgets hold for it."""
+    """What of its tokens a turn has left, where something bounds them."""
 
     @property
     def short(self) -> BudgetExceeded | None:
@@ -48,7 +48,7 @@ class FindTokens(Protocol):
     """Finds what turns have left."""
 
     def of(self, call: Call) -> LoopTokens | None:
-        """That of a call; None where no budget holds for it."""
+        """That of a call; None where nothing bounds its tokens."""
 
 
 class LoopTurn(Struct, frozen=True, kw_only=True):

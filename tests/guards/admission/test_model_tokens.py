@@ -1,0 +1,98 @@
+"""What of its tokens a call has left: for which calls it is looked at, and what others use."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import pytest
+
+from carnet.core.call import Call
+from carnet.core.chain.allowance import Allowance
+from carnet.core.people.proof import Spending
+from carnet.errors import BudgetExceeded
+from carnet.guards.admission.model_tokens import ModelTokens
+from carnet.ports.engine.loop import LoopTokens
+from carnet.ports.money.budgets import BudgetRecord
+from carnet.testing.clock import FakeClock
+from tests.runtime.scene import make_call
+
+LIMIT = 1000
+
+
+class Set:
+    """What an operator has set."""
+
+    def __init__(self, **limits: Spending) -> None:
+        named = {name.replace("_", ":"): limit for name, limit in limits.items()}
+        self.known: Mapping[str, BudgetRecord] = {
+            name: BudgetRecord(name=name, limits=limit) for name, limit in named.items()
+        }
+
+    def standing(self, names: Sequence[str]) -> tuple[str, ...]:
+        return tuple([name for name in names if name in self.known])
+
+    async def list(self) -> Sequence[BudgetRecord]:
+        return list(self.known.values())
+
+    async def find(self, name: str) -> BudgetRecord | None:
+        return self.known.get(name)
+
+
+def call_with(budget: Spending | None, key: bytes = b"1") -> Call:
+    call = make_call()
+    record = msgspec.structs.replace(call.record, key=key)
+    allowance = None if budget is None else Allowance(budget)
+    return msgspec.structs.replace(call, allowance=allowance, record=record)
+
+
+def found(tokens: ModelTokens, call: Call) -> LoopTokens:
+    known = tokens.of(call)
+    assert known is not None
+    return known
+
+
+def test_a_call_whose_tokens_nothing_bounds_is_never_looked_at() -> None:
+    tokens = ModelTokens(Set(token_alice=Spending(calls=9)), FakeClock())
+    assert tokens.of(call_with(None)) is None
+    assert tokens.of(call_with(Spending(money=5, currency="credits", calls=9))) is None
+
+
+async def test_one_is_looked_at_that_it_has_that_one_above_it_has_or_an_operator_has_set() -> None:
+    tokens, bounded = ModelTokens(Set(), FakeClock()), Spending(tokens=LIMIT)
+    assert await found(tokens, call_with(bounded)).left(1) == LIMIT - 1
+    share = Allowance(bounded).split(Spending(calls=2), "credits")
+    below = msgspec.structs.replace(call_with(None), allowance=share)
+    assert await found(tokens, below).left(1) == LIMIT - 1
+    set_here = ModelTokens(Set(token_alice=bounded), FakeClock())
+    assert await found(set_here, call_with(Spending(calls=9))).left(1) == LIMIT - 1
+
+
+async def test_what_turns_under_way_have_noted_counts_until_their_tasks_have_ended() -> None:
+    tokens = ModelTokens(Set(token_alice=Spending(tokens=LIMIT)), FakeClock())
+    has_counted, may_end = asyncio.Event(), asyncio.Event()
+
+    async def turn() -> None:
+        found(tokens, call_with(None, b"other")).count(400)
+        has_counted.set()
+        await may_end.wait()
+
+    other = asyncio.create_task(turn())
+    await has_counted.wait()
+    mine = found(tokens, call_with(None))
+    mine.count(100)
+    assert await mine.left(100) == LIMIT - 500
+    assert tokens.noted("token:alice", b"") == 500
+    may_end.set()
+    await other
+    assert await mine.left(100) == LIMIT - 100  # the store knows of the other's now
+
+
+async def test_of_what_a_loop_elsewhere_says_nobody_is_asked_for_more() -> None:
+    for has, budget in (
+        (Set(), Spending(tokens=LIMIT)),
+        (Set(token_alice=Spending(tokens=LIMIT)), None),
+    ):
+        known = found(ModelTokens(has, FakeClock()), call_with(budget))
+        with pytest.raises(BudgetExceeded) as refused:
+            await known.left(10**12)
+        assert refused.value.facts["observed"] == 2 * LIMIT
