@@ -1,5 +1,6 @@
 """Deleting a conversation, however long it is: in transactions that are small."""
 
+import asyncio
 import re
 from collections.abc import Sequence
 
@@ -148,3 +149,20 @@ async def test_what_was_signed_of_its_calls_out_goes_and_their_receipts_stay(
     await store.conversations.deletion.delete(begun.conversation, NOW)
     rows = place.rows("SELECT sent, receipt FROM outbound ORDER BY turn")
     assert rows == [(None, "proof"), ("digest", "proof")]
+
+
+async def test_a_turn_has_one_tombstone_also_where_the_upkeep_goes_on_with_the_deleting(
+    store: Store, place: Place
+) -> None:
+    """The upkeep of each gateway finishes what a process has left, or is about to."""
+    begun = await kept(store, "a", owner="token:alice")
+    turn = claimed(await store.turns.claim(a_claim("run_a", turn="turn_a", actor="token:alice")))
+    await store.turns.finish(scenes.a_finish(turn))
+    place.rows("UPDATE conversation SET deleted = 1, size = 1 WHERE n = ?", begun.conversation.n)
+    deletion = store.conversations.deletion
+    await asyncio.gather(*[deletion.finish(NOW) for _ in range(5)])
+    kinds = place.rows("SELECT kind, COUNT(*) FROM journal WHERE turn = ? GROUP BY kind", turn.n)
+    assert sorted(kinds) == [("accepted", 1), ("events", 1)]
+    digest = place.rows("SELECT digest FROM turn WHERE n = ?", turn.n)
+    await deletion._wipe(begun.conversation.n, "token:alice", NOW)  # noqa: SLF001  once more
+    assert place.rows("SELECT digest FROM turn WHERE n = ?", turn.n) == digest

@@ -54,7 +54,10 @@ _WIPED: Final = "UPDATE conversation SET size = 0 WHERE n = ? AND deleted IS NOT
 _RUNS: Final = (
     "SELECT DISTINCT t.run FROM run r JOIN turn t ON t.run = r.n WHERE r.id IN ({}) AND {}"
 )
-_TURNS: Final = "SELECT n, digest, created, ended, state FROM turn WHERE run IN ({}) ORDER BY n"
+_TURNS: Final = (
+    "SELECT n, digest, created, ended, state, wiped FROM turn WHERE run IN ({}) ORDER BY n"
+)
+_LOCK: Final = "SELECT n FROM turn WHERE n IN ({}) ORDER BY n"
 _SIZES: Final = "SELECT turn, SUM(LENGTH(data)) FROM journal WHERE turn IN ({}) GROUP BY turn"
 _JOURNAL: Final = (
     "INSERT INTO journal (turn, kind, first, last, data, crc) VALUES (?, ?, ?, ?, ?, ?)"
@@ -148,21 +151,22 @@ class ConversationDeletion:
         return await self._database.fetch(_TURNS.format(marks(len(runs))), runs)
 
     async def _tombstones(self, turns: Sequence[Row], now: int) -> list[Statement]:
+        turns = [row for row in turns if row[5] is None]  # a digest is keyed once
         numbers: list[Value] = [row[0] for row in turns]
         if not numbers:
             return []
         listed = marks(len(numbers))
         rows = await self._database.fetch(_SIZES.format(listed), numbers)
         sizes: dict[int, int] = {turn: int(size) for turn, size in rows}
-        statements: list[Statement] = [
-            (sql.format(listed), numbers) for sql in (_CALLBACKS, _NOTICES, _SENT)
-        ]
+        # Who finishes what another has begun waits here, and takes the other's tombstones away.
+        statements: list[Statement] = [(_LOCK.format(listed) + self._database.row_lock, numbers)]
+        statements += [(sql.format(listed), numbers) for sql in (_CALLBACKS, _NOTICES, _SENT)]
         statements += [
             (f"DELETE FROM {table} WHERE turn IN ({listed})", numbers)
             for table in WITH_EVENTS
             if table not in KEPT
         ]
-        for n, digest, created, ended, _ in turns:
+        for n, digest, created, ended, *_ in turns:
             keyed = hmac_digest(self._key, bytes(digest), "sha256")
             stone = {
                 "deleted": when(now),
