@@ -7,9 +7,9 @@ Law 4. What is wrong is gathered, and told at once in the order of the file.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 from math import inf
 from typing import Any, Final, Never, TypeVar, get_type_hints
 
@@ -42,14 +42,17 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 def readers_of(kind: type[Struct]) -> dict[str, ValueReader]:
     """The keys of a section and how each is read."""
-    hints = get_type_hints(kind, include_extras=True)
-    return {name: hint.__metadata__[0] for name, hint in hints.items()}
+    return {name: hint.__metadata__[0] for name, hint in _hints_of(kind).items()}
 
 
 def docs_of(kind: type[Struct]) -> dict[str, str]:
     """The keys of a section and the sentence that explains each."""
-    hints = get_type_hints(kind, include_extras=True)
-    return {name: hint.__metadata__[1] for name, hint in hints.items()}
+    return {name: hint.__metadata__[1] for name, hint in _hints_of(kind).items()}
+
+
+@cache  # to read them takes a millisecond, and a page asks for those of every value
+def _hints_of(kind: Hashable) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
 
 
 class _Noted(Exception):
@@ -110,7 +113,7 @@ class Sources:
     ) -> S:
         """One section, read and checked; `instead` are readers of some of its keys."""
         table = self._table(path)
-        readers = readers_of(kind) | dict(instead or {})
+        readers = {**readers_of(kind), **(instead or {})}
         known = len(self._wrong)
         self._note_unknown(path, table, readers)
         values = {}

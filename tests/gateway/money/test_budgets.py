@@ -27,8 +27,14 @@ def test_who_is_bounded_sees_how_much_is_left_and_nobody_elses(acme: Organisatio
     acme.carnet("budget", "set", f"person:{bob.name}", "--money", "4", "--per", "day")
     limited = acme.new_token(f"{alice.name}-small", "--person", alice.name, "--limit", "2")
     browser = alice.browser()
-    assert browser.chat("x", "paid").status == 200
-    until(lambda: browser.send("GET", "/budgets").json["limits"])  # it is read each second
+
+    def is_counted() -> bool:
+        """Whether the gateway knows of what was set: it looks once a second."""
+        assert browser.chat("x", "paid").status == 200
+        found = browser.send("GET", "/budgets").json
+        return bool(found["limits"]) and found["budgets"][0]["spent"]["calls"] > 0
+
+    until(is_counted)
     page = browser.send("GET", "/budgets").json
     (budget,) = page["budgets"]
     assert budget["subject"] == f"person:{alice.name}"
