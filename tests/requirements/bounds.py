@@ -74,6 +74,9 @@ _BOOK = "tests/stores/ledger/test_budgets_book.py::"
 _MACHINE = "tests/stores/ledger/test_budgets_machine.py::"
 _KILLED = "tests/interop/budgets/test_killed.py::"
 _OWN = "tests/interop/budgets/test_own.py::"
+_TOKENS = "tests/interop/budgets/test_tokens.py::"
+_LOOP = "tests/interop/budgets/asking/test_loop.py::"
+_ABROAD = "tests/interop/budgets/asking/test_abroad.py::"
 
 BUDGETS = (
     Row(
@@ -129,6 +132,31 @@ BUDGETS = (
         "operator is told once when most of it is used.",
         "R32",
         (_OWN + "test_an_agent_pays_no_more_than_its_limit_and_the_operator_is_told_once",),
+    ),
+    Row(
+        "security:budget:tokens",
+        "A loop asks its model no more when the tokens of its call, of its part, or of who pays "
+        "are used up, however many loops go on at once in a gateway.",
+        "001 budget_exceeded; R57",
+        (
+            _TOKENS + "test_a_model_is_not_asked_again_when_the_tokens_of_its_call_are_used_up",
+            _TOKENS + "test_loops_at_once_stop_within_one_answer_each_of_what_an_operator_has_set",
+            _TOKENS + "test_a_loop_takes_no_more_tokens_than_the_part_that_an_agent_gave_it",
+        ),
+    ),
+    Row(
+        "security:budget:asked",
+        "Who pays is asked for more of what is used up, wherever the loop runs, and of nothing "
+        "else, whatever a callee says; more of a budget is no approval, and nothing runs twice for "
+        "it.",
+        "R43, R45",
+        (
+            _TOKENS
+            + "test_who_pays_is_asked_for_more_tokens_and_the_loop_goes_on_where_it_stopped",
+            _LOOP + "test_a_call_that_was_held_up_is_used_once_however_often_more_is_given",
+            _LOOP + "test_more_of_a_budget_is_no_approval_of_the_tool_that_it_is_for",
+            _ABROAD + "test_nobody_is_asked_for_what_a_callee_abroad_did_not_lack",
+        ),
     ),
 )
 

@@ -145,6 +145,7 @@ ROWS = (
             _DELETED + "test_a_repeat_of_a_deleted_turn_is_told_so_and_not_run",
             _GONE + "test_what_is_being_answered_is_not_deleted_and_nothing_of_it_is",
             _GONE + "test_with_a_conversation_ends_what_was_to_begin_it_and_nobody_elses",
+            _GONE + "test_a_turn_has_one_tombstone_also_where_the_upkeep_goes_on_with_the_deleting",
         ),
     ),
     Row(
