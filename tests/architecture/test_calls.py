@@ -18,9 +18,9 @@ BOUNDS = {
     "token hop": 522,
     "budget hop": 537,
     "token echo": 462,
-    "a2a echo": 540,
-    "signed echo": 596,
-    "signed hop": 783,
+    "a2a echo": 545,
+    "signed echo": 601,
+    "signed hop": 788,
 }
 MOST_ROUNDS = 5  # on a machine that is busy with others, no request of a round may be undisturbed
 pytestmark = pytest.mark.timeout(600)  # of all rounds

@@ -18,7 +18,7 @@ KILLED = -9
 TABLES_OF_SQLITE = "SELECT name FROM sqlite_schema WHERE type = 'table'"
 TABLES_OF_POSTGRES = (
     "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
-    " AND table_name <> 'migration_as_applied'"
+    " AND table_type = 'BASE TABLE' AND table_name <> 'migration_as_applied'"
 )
 COLUMNS_OF_POSTGRES = (
     "SELECT column_name FROM information_schema.columns WHERE table_name = ?"

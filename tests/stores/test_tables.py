@@ -10,7 +10,7 @@ from tests.stores.support.scenes import Place, a_claim, a_finish, a_wait, claime
 OF_SQLITE = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 OF_POSTGRES = (
     "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
-    " AND table_name <> 'migration_as_applied'"
+    " AND table_type = 'BASE TABLE' AND table_name <> 'migration_as_applied'"
 )
 ONLY_POSTGRES = {"wish", "change"}
 DAY = 86_400

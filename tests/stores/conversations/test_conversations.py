@@ -44,7 +44,7 @@ def sent(name: str, content: str = "hello", **changes: Any) -> NewMessage:  # no
         content=content,
         title=content[:80],
         digest=content.encode(),
-        run=f"run_{name}",
+        run=f"conv_run_{name}",
         turn=f"turn_{name}",
         now=NOW,
     )
@@ -188,12 +188,16 @@ async def test_another_answer_stands_beside_the_first_and_the_same_is_given_anew
         to="msg_a",
         id="ans_2",
         agent="critic",
-        run="run_2",
+        run="conv_run_2",
         turn="turn_2",
         now=NOW,
     )
     begun = await store.conversations.begin_answer(new)
-    assert (begun.answer.id, begun.answer.author, begun.answer.run) == ("ans_2", "critic", "run_2")
+    assert (begun.answer.id, begun.answer.author, begun.answer.run) == (
+        "ans_2",
+        "critic",
+        "conv_run_2",
+    )
     with pytest.raises(ConversationBusy):
         await store.conversations.begin_answer(replace(new, id="ans_3"))
     partial = whole("half", state="partial", code="cancelled")
@@ -315,10 +319,10 @@ async def test_nothing_of_one_owner_is_there_for_another(store: Store) -> None:
 async def test_the_turn_of_an_answer_is_its_owners(store: Store) -> None:
     begun = await store.conversations.begin(sent("a", owner="token:alice"))
     assert await store.conversations.turn_of("token:alice", begun.answer) is None
-    of_bob = a_claim("run_a", turn="turn_a", actor="token:bob")
+    of_bob = a_claim("conv_run_a", turn="turn_a", actor="token:bob")
     await store.turns.claim(of_bob)
     assert await store.conversations.turn_of("token:alice", begun.answer) is None
-    turn = claimed(await store.turns.claim(a_claim("run_a", turn="turn_a")))
+    turn = claimed(await store.turns.claim(a_claim("conv_run_a", turn="turn_a")))
     found = await store.conversations.turn_of("token:alice", begun.answer)
     assert (found and found.n, found and found.actor) == (turn.n, "token:alice")
 
@@ -337,8 +341,8 @@ async def test_what_nobody_gives_any_more_is_found_of_everybody(store: Store, pl
 
     assert await left() == [("token:alice", "ans_a"), ("token:bob", "ans_b")]  # without turns
     assert await left(begun=NOW - 1) == []  # which may be about to begin
-    await store.turns.claim(a_claim("run_a", turn="turn_a", actor="token:alice"))
-    await store.turns.claim(a_claim("run_b", turn="turn_b", actor="token:alice"))  # not bob's
+    await store.turns.claim(a_claim("conv_run_a", turn="turn_a", actor="token:alice"))
+    await store.turns.claim(a_claim("conv_run_b", turn="turn_b", actor="token:alice"))  # not bob's
     assert await left() == [("token:bob", "ans_b")]
     place.rows("UPDATE turn SET state = 'done', ended = ? WHERE turn = 'turn_a'", NOW)
     assert await left() == [("token:alice", "ans_a"), ("token:bob", "ans_b")]
@@ -352,7 +356,9 @@ async def test_what_waited_is_found_when_its_turn_has_ended_and_no_sooner(
     waits = whole(state="partial", waits=True, code="approval_required", parts=parts)
     for name in "abc":
         await store.conversations.begin(sent(name, owner="token:alice"))
-        await store.turns.claim(a_claim(f"run_{name}", turn=f"turn_{name}", actor="token:alice"))
+        await store.turns.claim(
+            a_claim(f"conv_run_{name}", turn=f"turn_{name}", actor="token:alice")
+        )
         await store.conversations.settle("token:alice", f"ans_{name}", waits)
     place.rows("UPDATE turn SET state = 'waiting' WHERE turn <> 'turn_c'")  # which goes on
 

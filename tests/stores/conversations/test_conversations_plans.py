@@ -131,7 +131,7 @@ async def test_what_waits_of_everybody_is_looked_at_together(
     of_none = len(asked)
     for n in range(20):
         await kept(store, f"w{n}", owner=f"token:t{n}")
-        await store.turns.claim(a_claim(f"run_w{n}", turn=f"turn_w{n}", actor=f"token:t{n}"))
+        await store.turns.claim(a_claim(f"conv_run_w{n}", turn=f"turn_w{n}", actor=f"token:t{n}"))
     place.rows("UPDATE turn SET state = 'waiting'")
     place.rows("UPDATE message SET waits = 1 WHERE role = 'assistant'")
     asked.clear()

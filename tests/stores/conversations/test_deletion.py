@@ -107,7 +107,7 @@ async def test_what_was_told_of_its_turns_goes_and_is_found_by_an_index(
     mine, theirs = "token:alice", "token:bob"
     begun = await kept(store, "a", owner=mine)
     claims = [
-        a_claim("run_a", turn="turn_a", actor=each, payer=payer)
+        a_claim("conv_run_a", turn="turn_a", actor=each, payer=payer)
         for each, payer in ((mine, scenes.ALICE), (theirs, scenes.BOB))
     ]
     turns = [claimed(await store.turns.claim(each)) for each in claims]
@@ -143,7 +143,7 @@ async def test_what_was_signed_of_its_calls_out_goes_and_their_receipts_stay(
         ordinal=0, child_turn="c", to="x", depth=1, state="done", sent="digest", receipt="proof"
     )
     for payer, actor in ((scenes.ALICE, "token:alice"), (scenes.BOB, "token:bob")):
-        claim = a_claim("run_a", turn="turn_a", actor=actor, payer=payer)
+        claim = a_claim("conv_run_a", turn="turn_a", actor=actor, payer=payer)
         turn = claimed(await store.turns.claim(claim))
         await store.turns.finish(scenes.a_finish(turn, payer=payer, outbound=(call,)))
     await store.conversations.deletion.delete(begun.conversation, NOW)
@@ -156,7 +156,9 @@ async def test_a_turn_has_one_tombstone_also_where_the_upkeep_goes_on_with_the_d
 ) -> None:
     """The upkeep of each gateway finishes what a process has left, or is about to."""
     begun = await kept(store, "a", owner="token:alice")
-    turn = claimed(await store.turns.claim(a_claim("run_a", turn="turn_a", actor="token:alice")))
+    turn = claimed(
+        await store.turns.claim(a_claim("conv_run_a", turn="turn_a", actor="token:alice"))
+    )
     await store.turns.finish(scenes.a_finish(turn))
     place.rows("UPDATE conversation SET deleted = 1, size = 1 WHERE n = ?", begun.conversation.n)
     deletion = store.conversations.deletion

@@ -179,7 +179,10 @@ async def test_what_a_run_cost_is_found_by_its_own_rows(
     explain = "EXPLAIN" if place.postgres else "EXPLAIN QUERY PLAN"
     plan = [row[-1] for row in place.rows(f"{explain} {sql}", *given)]
     walks = ("SCAN l", "SCAN r", "Seq Scan", "ledger_pkey")
-    assert not [step for step in plan if any(walk in step for walk in walks)], "\n".join(plan)
+    bounded = ("SCAN run USING INDEX run_unnamed",)  # so many names wait: `sqlite.run_names`
+    assert not [
+        step for step in plan if step not in bounded and any(walk in step for walk in walks)
+    ], "\n".join(plan)
     for index in ("ledger_run", "ledger_run_former", "pruned_run_id"):
         assert [step for step in plan if f"{index} " in step], "\n".join(plan)
 

@@ -176,7 +176,9 @@ async def test_with_a_service_that_is_adopted_its_conversations_become_hers(
     begun = await kept(store, "a", owner="token:ci")
     await kept(store, "b", owner="token:ci2")
     turns = [
-        claimed(await store.turns.claim(a_claim("run_a", turn="turn_a", actor=actor, payer=payer)))
+        claimed(
+            await store.turns.claim(a_claim("conv_run_a", turn="turn_a", actor=actor, payer=payer))
+        )
         for actor, payer in (("token:ci", scenes.ALICE), ("token:ci2", scenes.BOB))
     ]
     assert await store.people.link_token(alice, "ci", NOW)

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, Final, Self, Unpack, get_type_hints
 
 from carnet.assembly.dialogue.depth import first_refused
+from carnet.core.chain.turn_id import OUR_RUNS
 from carnet.core.dialogue.events import ConversationResult, DialogueEvent
 from carnet.ports.calls.dialogues import Dialogues
 from carnet.runtime.chain.call_chain import CallChain, current_chain
@@ -210,7 +211,7 @@ def _place(options: ConversationOptions, chain: CallChain | None) -> DialoguePla
     read = continued(place(options), chain)
     last_depth = first_refused(options.get("max_depth", DEFAULT_MAX_DEPTH)) - 1
     return DialoguePlace(
-        run_id=read.run_id or f"conv_{SystemIds().ordered_uuid()}",
+        run_id=read.run_id or f"{OUR_RUNS}{SystemIds().ordered_uuid()}",
         depth=read.depth,
         last_depth=last_depth if read.last_depth is None else min(last_depth, read.last_depth),
         parent_turn_id=read.parent_turn_id,

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from carnet.assembly.dialogue.depth import first_refused
 from carnet.core.chain.carnet import Carnet, check_depth, merge
+from carnet.core.chain.turn_id import OUR_RUNS
 from carnet.core.people.identity import Secret
 from carnet.errors import CarnetError, ForwardingNotAllowed, HeadersTooLarge
 from carnet.ports.world.clock import Clock, Ids
@@ -107,7 +108,7 @@ class Middleware:
         self._check_forwarding(stamped.forwarded, scope)
         now = self._clock.steady_us() / _SECOND_US
         carnet = Carnet(
-            run=position.run or f"conv_{self._ids.ordered_uuid()}",
+            run=position.run or f"{OUR_RUNS}{self._ids.ordered_uuid()}",
             turn=position.turn or f"turn_{self._ids.uuid()}",
             depth=position.depth,
             last_depth=position.last_depth,

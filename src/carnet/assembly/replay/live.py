@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from carnet.core.call import Ask, Call
+from carnet.core.chain.turn_id import OUR_RUNS
 from carnet.core.messages.events import Event, Failed
 from carnet.core.people.identity import Secret
 from carnet.errors import CarnetError
@@ -47,7 +48,7 @@ class LiveParticipant:
         """What it says to what a recorded turn was asked."""
         name, depth = name_of(self._address) or "live", max(0, call.carnet.depth - 1)
         place = DialoguePlace(
-            run_id=f"conv_{self._ids.ordered_uuid()}",
+            run_id=f"{OUR_RUNS}{self._ids.ordered_uuid()}",
             depth=depth,
             last_depth=max(depth + 1, call.carnet.bound(depth + 1)),
         )

@@ -13,6 +13,9 @@ import hmac
 import re
 import unicodedata
 from functools import lru_cache
+from typing import Final
+
+OUR_RUNS: Final = "conv_"  # how names begin that a gateway gives; what follows is in order of time
 
 _NOT_WORD = re.compile(r"[^A-Za-z0-9_-]+", re.ASCII)
 _DASHES = re.compile(r"--+", re.ASCII)

@@ -23,6 +23,7 @@ from msgspec import Struct
 from carnet.core.call import Ask, Claim, Target, Thread
 from carnet.core.chain.capabilities import RELAYING
 from carnet.core.chain.carnet import Mark
+from carnet.core.chain.turn_id import OUR_RUNS
 from carnet.core.messages.mentions import leading_handles, named
 from carnet.core.people.identity import Caller, Secret
 from carnet.errors import AgentNotFound, CarnetError, ConversationBusy, InvalidRequest
@@ -199,7 +200,7 @@ class ThreadClaims:
         return f"msg_{self._ids.ordered_uuid()}"
 
     def _run(self) -> str:
-        return f"conv_{self._ids.ordered_uuid()}"
+        return f"{OUR_RUNS}{self._ids.ordered_uuid()}"
 
     def _turn(self) -> str:
         return f"turn_{self._ids.uuid()}"

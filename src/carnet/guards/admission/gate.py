@@ -16,6 +16,7 @@ from carnet.core.call import Admitted, Ask, Call, Claim, quote, turn_key
 from carnet.core.chain.allowance import NOTHING, Allowance, Aside
 from carnet.core.chain.carnet import Carnet
 from carnet.core.chain.grounds import write_grounds
+from carnet.core.chain.turn_id import OUR_RUNS
 from carnet.core.people.address import AGENT
 from carnet.core.people.caller_host import CallerHost
 from carnet.core.people.identity import Secret
@@ -51,13 +52,7 @@ from carnet.guards.admission.transaction import (
 )
 from carnet.guards.caller.delegation import once_of
 from carnet.guards.candidate import Candidate
-from carnet.guards.limits import (
-    Concurrency,
-    Paying,
-    Runaway,
-    bucket_of,
-    counted_as,
-)
+from carnet.guards.limits import Concurrency, Paying, Runaway, bucket_of, counted_as
 from carnet.guards.proof.replay import nonce_of
 from carnet.guards.quotas import daily_tokens, quotas_of
 from carnet.guards.target.target import came_back, check_credential, names_parent, onward_carnet
@@ -209,7 +204,7 @@ class Intake:
             if candidate.claim.wait is not None:
                 deadline = patience_of(candidate, self._clock)
             deadline = deadline_of(deadline, target, self._clock)
-        run = position.run or f"conv_{self._ids.ordered_uuid()}"
+        run = position.run or f"{OUR_RUNS}{self._ids.ordered_uuid()}"
         return Carnet(
             run=run,
             turn=position.turn or f"turn_{self._ids.uuid()}",

@@ -31,7 +31,15 @@ from carnet.stores.calls.turns import SearchRows
 from carnet.stores.database import Database, Row, Value, marks
 from carnet.stores.turn.interrupts import Interrupts
 from carnet.stores.turn.outbound_calls import SELECT, calls_in, read_outbound, shown
-from carnet.stores.turn.row import ACCEPTED, EVENTS, SELECT_TURN, asked_in, grounds_in, read_turn
+from carnet.stores.turn.row import (
+    ACCEPTED,
+    EVENTS,
+    OF_NAMED,
+    SELECT_NAMED,
+    asked_in,
+    grounds_in,
+    read_turn,
+)
 
 SLICE: Final = 200  # runs that one query looks at
 MOST_SLICES: Final = 20  # of one page; then it ends before it is full
@@ -46,9 +54,7 @@ _BY: Final = ("correlation", "code", "actor", "agent")  # what search rows are i
 _LIKE = "SELECT DISTINCT s.run FROM turn_seen s WHERE s.run IN ({}) AND "
 _OF_RUNS = "SELECT n, issuer, account, started FROM run WHERE n IN ({})"
 _ASKING = "SELECT DISTINCT turn FROM interrupt WHERE turn IN ({}) ORDER BY turn"
-_TAKES_PART = (
-    "SELECT 1 FROM run r JOIN turn t ON t.run = r.n WHERE r.id = ? AND t.actor = ? LIMIT 1"
-)
+_TAKES_PART = f"SELECT 1 {OF_NAMED} = ? AND t.actor = ? LIMIT 1"
 _CALLS_OUT = (
     "SELECT o.callee, o.state, o.code, o.cost, t.created,"
     " CASE WHEN o.callee = t.agent THEN t.ended - t.created END"
@@ -59,9 +65,11 @@ POSTINGS: Final = "SELECT n, at, run, turn, issuer, account, credit, amount FROM
 # By the number of the run, of one that was pruned too, and by the name of what is older than that.
 # Joins and not a list to look in: PostgreSQL takes no such list for a condition of an index.
 _COLUMNS: Final = "SELECT l.n, l.at, l.run, l.turn, l.issuer, l.account, l.credit, l.amount FROM "
-_BY_NUMBER: Final = " r JOIN ledger l ON l.run_n = r.n AND l.run = r.id WHERE r.id = ? UNION ALL "
+_BY_NUMBER: Final = (
+    " r CROSS JOIN ledger l WHERE l.run_n = r.n AND l.run = r.id AND r.id = ? UNION ALL "
+)
 POSTINGS_OF_RUN: Final = (
-    f"SELECT * FROM ({_COLUMNS} run {_BY_NUMBER} {_COLUMNS} pruned_run {_BY_NUMBER}"  # noqa: S608  our own words
+    f"SELECT * FROM ({_COLUMNS} run_by_name {_BY_NUMBER} {_COLUMNS} pruned_run {_BY_NUMBER}"  # noqa: S608  our own words
     " SELECT n, at, run, turn, issuer, account, credit, amount FROM ledger"
     " WHERE run_n IS NULL AND run = ?) AS of_run"
 )
@@ -227,7 +235,7 @@ class StoredRecords:
         found: dict[str, list[Turn]] = {}
         for i in range(0, len(names), RUNS_AT_A_TIME):
             some = names[i : i + RUNS_AT_A_TIME]
-            sql = f"{SELECT_TURN} WHERE r.id IN ({marks(len(some))}) ORDER BY t.n"
+            sql = f"{SELECT_NAMED} IN ({marks(len(some))}) ORDER BY t.n"
             for turn in map(read_turn, await self._database.fetch(sql, some)):
                 found.setdefault(turn.run, []).append(turn)
         return found

@@ -23,7 +23,7 @@ from carnet.ports.calls.conversations import KeptConversation
 from carnet.stores.database import Database, Row, Statement, Value, marks
 from carnet.stores.tables import WITH_EVENTS
 from carnet.stores.triggers.firings import END_OF_DELETED
-from carnet.stores.turn.row import ACCEPTED, EVENTS, sealed_row
+from carnet.stores.turn.row import ACCEPTED, EVENTS, OF_OURS, sealed_row
 from carnet.wire.grammar import json
 from carnet.wire.grammar.times import when
 
@@ -51,9 +51,7 @@ _BLANK: Final = (
     " code = NULL, client_id = NULL, digest = NULL WHERE n IN ({})"
 )
 _WIPED: Final = "UPDATE conversation SET size = 0 WHERE n = ? AND deleted IS NOT NULL"
-_RUNS: Final = (
-    "SELECT DISTINCT t.run FROM run r JOIN turn t ON t.run = r.n WHERE r.id IN ({}) AND {}"
-)
+_RUNS: Final = f"SELECT DISTINCT t.run {OF_OURS} IN ({{}}) AND {{}}"
 _TURNS: Final = (
     "SELECT n, digest, created, ended, state, wiped FROM turn WHERE run IN ({}) ORDER BY n"
 )

@@ -5,7 +5,7 @@
 from typing import Final
 
 from carnet.stores.conversations.rows import CONVERSATION_COLUMNS, MESSAGE_COLUMNS
-from carnet.stores.turn.row import SELECT_TURN
+from carnet.stores.turn.row import OF_OURS, SELECT_OURS
 
 OWN: Final = "id = ? AND owner = ? AND deleted IS NULL"
 NOT_SENT: Final = "NOT EXISTS (SELECT 1 FROM message WHERE owner = ? AND client_hash = ?)"
@@ -122,7 +122,7 @@ BESIDE: Final = (
 FIRST_ONES: Final = (
     "SELECT parent, id FROM message WHERE conversation = ? AND parent IS NULL ORDER BY n"
 )
-TURN: Final = f"{SELECT_TURN} WHERE r.id = ? AND t.turn = ? AND {{}} ORDER BY t.n DESC LIMIT 1"
+TURN: Final = f"{SELECT_OURS} = ? AND t.turn = ? AND {{}} ORDER BY t.n DESC LIMIT 1"
 # Where an answer is given that is not written down yet.
 ANSWER_PLACE: Final = (
     "SELECT c.id, c.cause, q.parent FROM message m JOIN conversation c ON c.n = m.conversation"
@@ -131,7 +131,7 @@ ANSWER_PLACE: Final = (
 )
 # The turn of an answer, of the same owner; another's may have the same names.
 _OF: Final = (
-    "SELECT 1 FROM run r JOIN turn t ON t.run = r.n WHERE r.id = m.run AND t.turn = m.turn"
+    f"SELECT 1 {OF_OURS} = m.run AND t.turn = m.turn"
     " AND (m.owner = 'person:' || t.person OR (t.person IS NULL AND t.actor = m.owner))"
 )
 _ENDED: Final = "t.state IN ('done', 'failed', 'unknown')"

@@ -21,7 +21,7 @@ _NAMES: Final = ", ".join(COLUMNS)
 _STANDING = f"SELECT {_NAMES} FROM budget WHERE name NOT LIKE '{CALL}%'"  # noqa: S608
 _FIND = f"SELECT {_NAMES} FROM budget WHERE name = ?"  # noqa: S608
 _OF_RUN = f"SELECT {_NAMES} FROM budget WHERE run = ? ORDER BY since, name"  # noqa: S608
-_PAYERS = "SELECT issuer, account FROM run WHERE id = ? ORDER BY n"
+_PAYERS = "SELECT issuer, account FROM run_by_name WHERE id = ? ORDER BY n"
 _PUT = (
     "INSERT INTO budget (name, run, money, currency, calls, tokens, until, period, since, asks,"
     " written) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET"

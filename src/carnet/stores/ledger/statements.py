@@ -43,11 +43,12 @@ _MADE: Final = (
     f"{_OF_CALL} WHERE t.created >= ? AND t.created < ? AND {_LEFT} AND {_TO_PEER}{_BY_CALL}"
     " ORDER BY 6, 2 LIMIT ?"
 )
-_MADE_OF: Final = f"{_OF_CALL} WHERE r.id IN ({{}}) AND {_LEFT} AND {_TO_PEER}{_BY_CALL}"
+_NAMED: Final = "r.n IN (SELECT n FROM run_by_name WHERE id IN ({}))"
+_MADE_OF: Final = f"{_OF_CALL} WHERE {_NAMED} AND {_LEFT} AND {_TO_PEER}{_BY_CALL}"
 _UNMATCHED: Final = (
     "SELECT o.turn, t.purse, r.issuer, r.account, o.callee, t.depth FROM outbound o"
     " JOIN turn t ON t.n = o.turn JOIN run r ON r.n = t.run"
-    f" WHERE r.id = ? AND o.child_turn = ? AND {_LEFT} AND {_TO_PEER}"
+    f" WHERE {_NAMED.format('?')} AND o.child_turn = ? AND {_LEFT} AND {_TO_PEER}"
     " AND NOT EXISTS (SELECT 1 FROM outbound p WHERE p.turn = o.turn"
     " AND p.child_turn = o.child_turn AND p.cost IS NOT NULL) ORDER BY o.turn LIMIT 1"
 )

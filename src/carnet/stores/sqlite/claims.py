@@ -19,6 +19,7 @@ from carnet.ports.calls.turns import Fenced, Nonce, TurnClaim, TurnFinish, Verdi
 from carnet.stores.database import Flush, Row
 from carnet.stores.outbox import END_IF_GONE, GONE, PUT, delivery_row
 from carnet.stores.sqlite import budgets, waits
+from carnet.stores.sqlite.run_names import INSERT_RUN, RunNames
 from carnet.stores.turn.callbacks import CALLBACK_COLUMNS
 from carnet.stores.turn.claim_rules import ClaimRules, Run, names_of
 from carnet.stores.turn.finish_rules import Ended, FinishRules, Shard, appended
@@ -159,12 +160,6 @@ class FinishBatch:
             waits.end(self._connection, rules)
 
 
-_RUNS = Lookup(
-    "WITH w (id, issuer, account) AS (VALUES {keys})"
-    " SELECT r.id, r.issuer, r.account, r.n, r.calls FROM w CROSS JOIN run r"
-    " ON r.id = w.id AND r.issuer = w.issuer AND r.account = w.account",
-    width=3,
-)
 _TURNS = Lookup(
     "WITH w (run, key) AS (VALUES {keys})"
     " SELECT {turn} FROM w CROSS JOIN turn t ON t.run = w.run AND t.key = w.key"
@@ -197,7 +192,6 @@ _DEPTHS = Lookup(  # what calls below a turn must have: its own and one, and tha
 
 _FRONT = "SELECT COALESCE(MIN(rank), 0) FROM turn WHERE state = 'queued' AND agent = ?"
 
-_INSERT_RUN = "INSERT INTO run (n, id, issuer, account, calls, started) VALUES (?, ?, ?, ?, ?, ?)"
 _COUNT_CALLS = "UPDATE run SET calls = ? WHERE n = ?"
 _SET_RATE = (
     "INSERT INTO rate (bucket, tat) VALUES (?, ?)"
@@ -265,9 +259,12 @@ def _look_further(asked: _Asked, claim: TurnClaim) -> None:
 class ClaimBatch:
     """One batch: reads for the rules, and writes what they admitted."""
 
-    def __init__(self, connection: SqlConnection, numbers: Numbers, worker: str) -> None:
+    def __init__(
+        self, connection: SqlConnection, numbers: Numbers, names: RunNames, worker: str
+    ) -> None:
         self._connection = connection
         self._numbers = numbers
+        self._names = names
         # A gateway that starts alone has no others: only its own turns have a worker.
         self._rules = ClaimRules(worker)
 
@@ -289,6 +286,7 @@ class ClaimBatch:
     def _read(self, claims: Sequence[TurnClaim]) -> None:
         rules = self._rules
         asked = _asked(claims)
+        self._are_named = bool(asked.runs)
         if asked.runs:
             self._read_runs(claims, asked.runs)
         if asked.placed:
@@ -326,10 +324,7 @@ class ClaimBatch:
     def _read_runs(self, claims: Sequence[TurnClaim], asked: dict[bytes, Row]) -> None:
         """The runs, the turns of the same keys, and what is known of both."""
         rules = self._rules
-        named: list[str] = []
-        for run in {*asked.values()}:
-            named += run
-        for row in _RUNS(self._connection, named):
+        for row in self._names.read(self._connection, {*asked.values()}):
             rules.runs[row[:3]] = Run(row[:3], row[3], row[4], row[4])
         if not rules.runs:
             return
@@ -359,9 +354,11 @@ class ClaimBatch:
         write = self._connection.executemany
         rules = self._rules
         changed = [run for run in rules.runs.values() if run.calls != run.was]
-        new = [(run.n, *run.key, run.calls, run.started) for run in changed if not run.was]
+        new = [
+            (run.n, *run.key, run.calls, run.started, run.is_ours) for run in changed if not run.was
+        ]
         if new:
-            write(_INSERT_RUN, new)
+            write(INSERT_RUN, new)
         if len(new) < len(changed):
             write(_COUNT_CALLS, [(run.calls, run.n) for run in changed if run.was])
         if rules.turns:
@@ -377,9 +374,11 @@ class ClaimBatch:
             write(ADD_TO_QUOTA, [(name, 0, more) for name, more in rules.reserved.items()])
 
     def _write_tasks(self) -> None:
-        """What only quotas, budgets, tasks and turns that wait have."""
+        """What only quotas, budgets, tasks, turns that wait and runs with a name of others have."""
         write = self._connection.executemany
         rules = self._rules
+        if self._are_named:
+            self._names.add(rules.runs.values())
         if rules.budgets is not None:
             budgets.write(self._connection, rules.budgets, rules.budgeted)
         if rules.taken:

@@ -32,6 +32,7 @@ from carnet.stores.snapshots import SqliteSnapshot
 from carnet.stores.sqlite.blame import PRIMARY, blame, is_at_the_limit
 from carnet.stores.sqlite.claims import ClaimBatch, FinishBatch, Numbers, append
 from carnet.stores.sqlite.reader import SqliteReader
+from carnet.stores.sqlite.run_names import RunNames
 from carnet.stores.sqlite.writer import SqliteWriter
 from carnet.stores.turn.finish_rules import Ended, Seals, Shard
 
@@ -83,7 +84,9 @@ def open_connections(path: Path, *, now: int) -> Opened:
             path.touch(mode=0o600)
         opened.append(connect(path))
         opened.append(connect(path))
+        opened[0].execute("PRAGMA cache_spill = ON")  # a table that is made anew is not held whole
         migrate(opened[0], migrations("sqlite"), now=now)
+        opened[0].execute("PRAGMA cache_spill = OFF")
     except sqlite3.Error as error:
         _close(opened)
         raise _unusable(path, error) from None
@@ -225,11 +228,15 @@ def _unusable(path: Path, error: sqlite3.Error) -> ConfigInvalid:
 class SqliteDriver:
     """The writing connection, as the writer's thread sees it."""
 
-    def __init__(self, connection: Connection, worker: str, seals: Seals, path: Path) -> None:
+    def __init__(
+        self, connection: Connection, worker: str, seals: Seals, path: Path, *, alone: bool
+    ) -> None:
+        """`alone`: turns are written here and by nobody else."""
         self._connection = connection
         self._path = path
         self._worker = worker
         self._numbers = Numbers(connection)
+        self._names = RunNames(connection if alone else None)
         self._postings = count(connection.execute(_LAST_POSTING).fetchone()[0] + 1)
         self._shard = Shard(seals, worker)
         for end in connection.execute(_SHARD_END, (self._shard.name,)):
@@ -237,18 +244,24 @@ class SqliteDriver:
 
     def begin(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
+        if self._names.are_many:
+            self._names.begin(self._connection)
 
     def commit(self) -> None:
         self._connection.execute("COMMIT")
         self._shard.keep()
+        if self._names.have_changed:
+            self._names.keep()
 
     def rollback(self) -> None:
         self._shard.back()
+        self._names.back()
         if self._connection.in_transaction:  # some errors have rolled back already
             self._connection.execute("ROLLBACK")
 
     def savepoint(self) -> None:
         self._shard.mark()
+        self._names.mark()
         self._connection.execute("SAVEPOINT one")
 
     def release(self) -> None:
@@ -256,6 +269,7 @@ class SqliteDriver:
 
     def undo(self) -> None:
         self._shard.undo()
+        self._names.undo()
         self._connection.execute("ROLLBACK TO one")
         self._connection.execute("RELEASE one")
 
@@ -263,7 +277,7 @@ class SqliteDriver:
         self._connection.close()
 
     def claim(self, claims: Sequence[TurnClaim]) -> list[Verdict]:
-        return ClaimBatch(self._connection, self._numbers, self._worker).claim(claims)
+        return ClaimBatch(self._connection, self._numbers, self._names, self._worker).claim(claims)
 
     def append(self, flushes: Sequence[Flush]) -> list[Fenced | None]:
         return append(self._connection, flushes)
@@ -313,7 +327,7 @@ class SqliteDatabase:
         loop = asyncio.get_running_loop()
         self._path = opened.path
         with explained(opened.path):
-            driver = SqliteDriver(opened.writing, worker, seals, opened.path)
+            driver = SqliteDriver(opened.writing, worker, seals, opened.path, alone=alone)
         self._writer = SqliteWriter(driver, loop, most_waiting)
         self._reader = SqliteReader(opened.reading, loop, opened.reading.close)
         self._shares = Shares()

@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from carnet.core.chain.turn import Turn, on_repeat
+from carnet.core.chain.turn_id import OUR_RUNS
 from carnet.core.messages.outbound_call import lost_attempt
 from carnet.ports.calls.turns import Claimed, Denied, Known, Nonce, Rate, TurnClaim, Verdict
 from carnet.ports.money.budgets import Taken
@@ -45,6 +46,7 @@ from carnet.stores.turn.row import (
 from carnet.stores.turn.sealed_calls import WaitingRows
 
 _SECOND: Final = 1_000_000
+_OUR: Final = len(OUR_RUNS)  # a call less than to ask whether a name starts so
 _RUNNING = begins("running")
 _DIGEST, _RETRYABLE = place("digest"), place("retryable")
 _WIPED: Final = place("wiped")
@@ -60,6 +62,7 @@ class Run(Struct):
     was: int  # calls; 0: the row does not exist yet
     calls: int
     started: int = 0
+    is_ours: bool = True  # its name: such names come one after another
 
 
 def next_arrival(rate: Rate, tat: int, now: int) -> tuple[int, int | None]:
@@ -199,7 +202,8 @@ class ClaimRules(SpendingRules, AnswerRules):
         if key not in self.runs:
             n = self.run_numbers[self.runs_begun]
             self.runs_begun += 1
-            self.runs[key] = Run(key, n, 0, 0, claim.now)
+            is_ours = claim.is_first or key[0][:_OUR] == OUR_RUNS
+            self.runs[key] = Run(key, n, 0, 0, claim.now, is_ours)
         return self.runs[key]
 
     def _admit(

@@ -260,6 +260,12 @@ ended: Final[
 
 
 SELECT_TURN: Final = "SELECT " + TURN_COLUMNS + " FROM run r JOIN turn t ON t.run = r.n"
+# The same where runs are looked for by their names; CROSS has SQLite look for those first.
+OF_NAMED: Final = "FROM run_by_name r CROSS JOIN turn t WHERE t.run = r.n AND r.id "
+SELECT_NAMED: Final = f"SELECT {TURN_COLUMNS} {OF_NAMED}"
+# And by names of our own, which are in the index from the start: no row is looked at in vain.
+OF_OURS: Final = "FROM run r JOIN turn t ON t.run = r.n WHERE r.named = 1 AND r.id "
+SELECT_OURS: Final = f"SELECT {TURN_COLUMNS} {OF_OURS}"
 
 MOST_KEYS: Final = 256
 
