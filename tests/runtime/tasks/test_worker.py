@@ -1,6 +1,7 @@
 """The worker of tasks over a real store: what runs, what waits, and what is let go."""
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -192,9 +193,11 @@ async def test_unfinished_tasks_of_a_sender_are_bounded_and_an_end_gives_room(
 
 
 async def test_a_running_task_is_stopped_and_its_thread_is_told(stage: Staging) -> None:
+    begun = threading.Event()
     seen: list[bool] = []
 
     def work(visit: Visit) -> None:
+        begun.set()
         deadline = time.monotonic() + 60
         while not visit.cancelled and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -207,6 +210,7 @@ async def test_a_running_task_is_stopped_and_its_thread_is_told(stage: Staging) 
     here = stage(busy=busy)
     call = await here.accept("busy")
     await here.seen(call, lambda task: task.state == "running")
+    await until_so(begun.is_set)  # a thread that has not begun is not told: it never will
     assert await here.store.tasks.cancel(call.task or "", here.clock.wall_us())
     here.worker.wake()
     task = await here.ended(call)
