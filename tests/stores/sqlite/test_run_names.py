@@ -62,8 +62,12 @@ async def test_sqlite_indexes_a_name_of_our_own_at_once(store: Store, place: Pla
 async def test_sqlite_looks_for_the_turns_of_conversations_in_the_index_alone(place: Place) -> None:
     """A87: they are looked for again and again, however many names wait."""
     await (await place.start()).close()
-    conversations = (statements.GIVEN, statements.WAITING, statements.TURN.format("1 = 1"))
-    for statement in (*conversations, deletion._RUNS.format("?", "1 = 1"), people._ADOPT_TURNS):  # noqa: SLF001
+    looked_for = (
+        *(statements.GIVEN, statements.WAITING, statements.TURN.format("1 = 1")),
+        deletion._RUNS.format("?", "1 = 1"),  # noqa: SLF001  the statements as they are
+        people._ADOPT_TURNS,  # noqa: SLF001
+    )
+    for statement in looked_for:
         given = ["x"] * statement.count("?")
         steps = [row[3] for row in place.rows(f"EXPLAIN QUERY PLAN {statement}", *given)]
         assert any("run_named" in step for step in steps), steps
@@ -145,8 +149,9 @@ def waits(names: RunNames, connection: sqlite3.Connection) -> list[int]:
     found = connection.execute("SELECT id, issuer, account FROM run ORDER BY n").fetchall()
     known = {n for *_, n, _ in names.read(connection, found)}
     rows = connection.execute("SELECT n FROM run WHERE named = 0 ORDER BY n").fetchall()
-    assert sorted(RunNames(connection)._waiting.values()) == [n for (n,) in rows]  # noqa: SLF001
-    assert sorted(names._waiting.values()) == [n for (n,) in rows]  # noqa: SLF001  law 1
+    for known_here in (names, RunNames(connection)):  # law 1
+        waiting = known_here._waiting  # noqa: SLF001  what is in memory is what the law is about
+        assert sorted(waiting.values()) == [n for (n,) in rows]
     assert sorted(known) == list(range(1, len(known) + 1))
     return [n for (n,) in rows]
 

@@ -265,6 +265,7 @@ class ClaimBatch:
         self._connection = connection
         self._numbers = numbers
         self._names = names
+        self._are_named = False  # by others, any of the runs
         # A gateway that starts alone has no others: only its own turns have a worker.
         self._rules = ClaimRules(worker)
 

@@ -60,7 +60,7 @@ _ADOPT_RULES: Final = f"UPDATE rule SET person = ?, owner = ? WHERE owner = ? AN
 _OF_SERVICE: Final = "SELECT n FROM conversation WHERE owner = ?"
 _ADOPT_TURNS: Final = (
     "UPDATE turn SET person = ? WHERE person IS NULL AND actor = ? AND run IN (SELECT r.n"
-    f" FROM run r JOIN message m ON m.run = r.id AND r.named = 1"
+    " FROM run r JOIN message m ON m.run = r.id AND r.named = 1"
     f" WHERE m.conversation IN ({_OF_SERVICE}))"
     f" AND EXISTS ({_HERS})"
 )

@@ -104,7 +104,7 @@ _OF_TURN: Final = f"SELECT {', '.join(_SELECTED)} FROM interrupt WHERE turn = ? 
 
 # By its turn, which is that of a caller and a payer, and by the hash of its secret.
 _BY_STATE: Final = (
-    f"SELECT {', '.join(f'i.{name}' for name in _SELECTED)} FROM run_by_name r"  # noqa: S608
+    f"SELECT {', '.join(f'i.{name}' for name in _SELECTED)} FROM run_by_name r"  # noqa: S608  our own words
     " CROSS JOIN turn t CROSS JOIN interrupt i WHERE t.run = r.n AND i.turn = t.n"
     " AND r.id = ? AND r.issuer = ? AND r.account = ? AND t.key = ?"
     " AND i.state_hash = ? AND i.status || '' = 'open'"
