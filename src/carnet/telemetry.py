@@ -234,12 +234,12 @@ class LogSink(logging.Handler):
             self.dropped += 1
 
     def close(self) -> None:
-        """Write what is queued and stop."""
-        if self in _sinks:
-            _sinks.remove(self)
-        self._ending.set()
-        self._bell.put(None)
-        self._thread.join(timeout=2.0)
+        """Write what is queued and stop. Python closes it once more, and nothing is waited for."""
+        _sinks[:] = [each for each in _sinks if each is not self]
+        if not self._ending.is_set():
+            self._ending.set()
+            self._bell.put(None)
+            self._thread.join(timeout=2.0)
         super().close()
 
 

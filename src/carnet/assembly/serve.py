@@ -35,6 +35,7 @@ from carnet.http.process import Process
 from carnet.http.proxies import Proxies
 from carnet.http.refusal import Refuse
 from carnet.http.server import Server, make_server, room_for
+from carnet.log.file import LogFile
 from carnet.log.repeats import Repeats
 from carnet.log.text import lines_for
 from carnet.ports.world.clock import Clock, Ids
@@ -113,12 +114,13 @@ class _Sources(Struct, frozen=True, eq=False):
 @contextlib.contextmanager
 def logged(log: LogSettings) -> Iterator[Callable[[LogSettings], None]]:
     """Write the log as it is configured, until the end; gives what configures it otherwise."""
-    sink = start_logging(log.level.upper(), lines=lines_for(log.format, sys.stdout))
+    file = LogFile(sys.stdout)
+    sink = start_logging(log.level.upper(), file, lines=lines_for(log.format, file))
     repeats = Repeats(sink.emit)
     sink.addFilter(repeats)
 
     def relog(other: LogSettings) -> None:
-        sink.setFormatter(lines_for(other.format, sys.stdout))
+        sink.setFormatter(lines_for(other.format, file))
         logging.getLogger().setLevel(other.level.upper())
 
     try:

@@ -19,8 +19,8 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from contextlib import contextmanager, suppress
+from typing import Any, Final, TextIO, TypeVar
 
 import uvloop
 
@@ -99,11 +99,11 @@ class Process:
 
     def leave(self, code: int) -> int:
         """End the process, without those that did not end; else give its code to who ends it."""
-        if self._left_behind:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
         _end_at_last(self._grace_seconds)  # also what Python itself waits for at its end
+        _let_go(sys.stdout)
+        _let_go(sys.stderr)
+        if self._left_behind:
+            os._exit(code)
         return code
 
     def _arm(self, seconds: float) -> None:
@@ -204,6 +204,19 @@ def _end_at_last(seconds: float) -> None:
     """
     errors = sys.__stderr__ if sys.__stderr__ is not None else 2
     faulthandler.dump_traceback_later(seconds + LAST_SECONDS, exit=True, file=errors)
+
+
+def _let_go(stream: TextIO | None) -> None:
+    """Write what was printed. What cannot be is given up, or Python ends with a code of its own."""
+    if stream is None:
+        return
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
 
 
 def _outlive(loop: asyncio.AbstractEventLoop, task: "asyncio.Task[T]") -> T:

@@ -15,6 +15,7 @@ from typing import Final, Literal, TextIO
 
 from msgspec import structs
 
+from carnet.log.file import LogFile
 from carnet.telemetry import FIELDS, MOST_DETAIL, CallNote, JsonLines, Lines, cut, redact
 
 Form = Literal["auto", "text", "json"]
@@ -77,7 +78,7 @@ def _visible(text: str) -> str:
     return "".join([sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text])
 
 
-def lines_for(form: Form, stream: TextIO) -> Lines:
+def lines_for(form: Form, stream: TextIO | LogFile) -> Lines:
     """How lines are written to a stream: for people on a terminal, else as JSON, unless told."""
     is_terminal = stream.isatty()
     if form == "json" or (form == "auto" and not is_terminal):
