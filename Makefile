@@ -133,6 +133,10 @@ test: lint ## Run every check: lint, then all tests
 	@echo "-- pytest"
 	@$(BIN)/python -m pytest $(AT_ONCE) --order $(ORDER) $(PYTEST_ARGS)
 
+.PHONY: rounds
+rounds: $(VENV)/.dev ## Run all tests five times, each in a fresh clone: plain twice, reversed, beside taken ports, busy
+	@PYTHON=$(PYTHON) $(BIN)/python -m tests.rounds $(ARGS)
+
 .PHONY: seconds
 seconds: $(VENV)/.dev ## Run all tests and write down how long each file takes; the longest begin
 	@$(BIN)/python -m pytest -q $(AT_ONCE) --record-seconds
