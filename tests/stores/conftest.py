@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from carnet.stores.open import Store
+from carnet.stores.postgres import writer
 from tests.stores.support import servers
 from tests.stores.support.scenes import Place
 
 DRIVERS = ("sqlite", "postgres")
+PATIENCE_SECONDS = 20.0  # with a server of tests that run beside others, on a machine that is busy
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -30,9 +32,13 @@ def empty(server: servers.Server) -> Iterator[str]:
 
 
 @pytest.fixture
-def place(driver: str, tmp_path: Path, request: pytest.FixtureRequest) -> Place:
+def place(
+    driver: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Place:
     if driver == "sqlite":
         return Place(tmp_path)
+    if "proxy" not in request.fixturenames:  # else the test asks how long it waits for a database
+        monkeypatch.setattr(writer, "CONNECT_SECONDS", PATIENCE_SECONDS)
     server: servers.Server = request.getfixturevalue("server")  # not started for SQLite alone
     return Place(tmp_path, server.fresh())
 

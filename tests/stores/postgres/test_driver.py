@@ -17,6 +17,7 @@ from carnet.ports.calls.turns import Claimed, Known
 from carnet.ports.trust.trust import NewToken
 from carnet.stores.migration import migrations
 from carnet.stores.open import Store, migrate_store, start_store
+from carnet.stores.postgres.sessions import MOST
 from carnet.stores.postgres.writer import CONNECT_SECONDS
 from carnet.testing.wait import until_so
 from tests.stores.support import servers
@@ -257,6 +258,21 @@ async def test_a_postgres_that_says_nothing_is_given_up_by_a_timer_of_less_than_
     assert CONNECT_SECONDS < 1
     proxy.speaking.set()
     assert isinstance(await store.turns.claim(a_claim("r2")), Claimed)
+    await store.close()
+
+
+async def test_a_postgres_that_takes_its_time_to_connect_is_waited_for_by_who_reads(
+    place: Place, proxy: Proxy
+) -> None:
+    store = await place.open(url=proxy.url)
+    await store.start()
+    ended = await finished(store)
+    proxy.speaking.clear()
+    reads = [asyncio.ensure_future(store.turns.reload(ended)) for _ in range(MOST)]
+    done, _ = await asyncio.wait(reads, timeout=1.5 * CONNECT_SECONDS)
+    assert not done
+    proxy.speaking.set()
+    assert await asyncio.gather(*reads) == [ended] * MOST
     await store.close()
 
 

@@ -26,9 +26,9 @@ from carnet.stores.commit.queue import MOST_WAITING
 from carnet.stores.copy import Landing, PostgresLanding, refuse_filled
 from carnet.stores.database import Lease, Row, Snapshot, Statement, Value
 from carnet.stores.migration import APPLIED, NOTE, TABLE, migrations, missing
-from carnet.stores.postgres.sessions import Sessions, numbered
+from carnet.stores.postgres.sessions import CONNECT_SECONDS, Sessions, numbered
 from carnet.stores.postgres.statements import ABANDONED, NOW, RENEW
-from carnet.stores.postgres.writer import CONNECT_SECONDS, Fault, PostgresWriter
+from carnet.stores.postgres.writer import Fault, PostgresWriter
 from carnet.stores.shares import Shares
 from carnet.stores.snapshots import PostgresSnapshot
 from carnet.stores.tables import MOVED

@@ -17,7 +17,8 @@ from carnet.stores.database import Row, Statement, Value
 from carnet.stores.postgres import writer as postgres_writer
 
 MOST: Final = 4
-READ_SECONDS: Final = 5.0
+CONNECT_SECONDS: Final = 4.0  # a busy machine takes its time; the one that writes tells who is down
+READ_SECONDS: Final = 5.0  # with the connection, if there is none
 WRITE_SECONDS: Final = 12.0  # after the server's own timeout; pruning takes its time
 MOST_ATTEMPTS: Final = 3
 
