@@ -13,7 +13,7 @@ from carnet.stores.database import Row
 from carnet.stores.open import Store
 from carnet.stores.sqlite import waits
 from carnet.stores.upkeep import expiry
-from tests.stores.support.scenes import Place, a_task
+from tests.stores.support.scenes import Place, a_task, end_upkeep
 
 # How each is found by SQLite: the first table that is read, and by which index.
 LOOKS = {
@@ -70,11 +70,12 @@ async def test_a_list_of_tasks_looks_at_those_of_its_reader_alone(
     for statement in _FILL:
         place.rows(statement.format(blob=blob), FOREIGN)
     place.rows("ANALYZE")
+    end_upkeep(store)
     asked: list[tuple[str, list[Any]]] = []
     fetch = store.tasks._database.fetch  # noqa: SLF001  the statements as they are
 
     async def noted(sql: str, args: Sequence[Any] = ()) -> list[Row]:
-        if "ORDER BY k.turn DESC" in sql:  # upkeep asks beside it
+        if "ORDER BY k.turn DESC" in sql:
             asked.append((sql, list(args)))
         return await fetch(sql, args)
 
@@ -130,11 +131,12 @@ async def test_what_is_open_is_found_without_what_was_answered(
     for statement in (_FILL[0], _ANSWERED):
         place.rows(statement.format(blob=blob), FOREIGN)
     place.rows("ANALYZE")
+    end_upkeep(store)
     asked: list[tuple[str, list[Any]]] = []
     fetch = store.inbox._database.fetch  # noqa: SLF001  the statements as they are
 
     async def noted(sql: str, args: Sequence[Any] = ()) -> list[Row]:
-        if "FROM interrupt i" in sql:  # upkeep asks beside it
+        if "FROM interrupt i" in sql:
             asked.append((sql, list(args)))
         return await fetch(sql, args)
 

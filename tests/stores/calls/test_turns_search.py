@@ -17,6 +17,7 @@ from tests.stores.support.scenes import (
     a_finish,
     a_task,
     claimed,
+    end_upkeep,
     finished,
     leased,
 )
@@ -130,6 +131,7 @@ async def test_sqlite_lists_runs_by_keys_and_indexes_alone(
     """A87: no query walks through the runs of everybody, and none sorts what it found."""
     await finished(store, correlation="x")
     await store.upkeep()
+    end_upkeep(store)
     asked: list[tuple[str, list[Any]]] = []
     fetch = store.records._database.fetch  # noqa: SLF001  the statements as they are
 

@@ -13,7 +13,7 @@ from carnet.ports.calls.conversations import ConversationFilter
 from carnet.stores.database import Row
 from carnet.stores.open import Store
 from tests.stores.conversations.test_conversations import ALICE, ANY, found, kept, sent
-from tests.stores.support.scenes import NOW, Place, a_claim
+from tests.stores.support.scenes import NOW, Place, a_claim, end_upkeep
 
 MANY = 5_000
 _COUNT = "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < ?) "
@@ -61,6 +61,7 @@ async def test_no_look_at_conversations_walks_through_all_of_them(
         blob = "''::bytea" if place.postgres else "x''"
         place.rows(statement.format(blob=blob), MANY)
     place.rows("ANALYZE")
+    end_upkeep(store)
     asked: list[tuple[str, list[Any]]] = []
     database = store.conversations._database  # noqa: SLF001  the statements as they are
     fetch, transact = database.fetch, database.transact
@@ -78,7 +79,7 @@ async def test_no_look_at_conversations_walks_through_all_of_them(
     await look_at_everything(store)
     explain = "EXPLAIN (COSTS OFF)" if place.postgres else "EXPLAIN QUERY PLAN"
     for sql, args in asked:
-        if "conversation" not in sql:  # upkeep asks beside it
+        if "conversation" not in sql:
             continue
         plan = [str(row[-1]) for row in place.rows(f"{explain} {sql}", *args)]
         bad = [step for step in plan if _WALKS.search(step)]
@@ -116,6 +117,7 @@ async def test_what_waits_of_everybody_is_looked_at_together(
     place: Place, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A87: however many wait, a look asks as often as for one."""
+    end_upkeep(store)
     clock = place.clock
     answers = Answers(store.conversations, store.turns, store.watch, clock)
     asked: list[str] = []

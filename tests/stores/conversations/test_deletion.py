@@ -16,7 +16,7 @@ from carnet.stores.database import Statement
 from carnet.stores.open import Store
 from tests.stores.conversations.test_conversations import ALICE, found, kept, sent
 from tests.stores.support import scenes
-from tests.stores.support.scenes import NOW, Place, a_claim, claimed
+from tests.stores.support.scenes import NOW, Place, a_claim, claimed, end_upkeep
 from tests.stores.triggers.scene import a_hook, a_person, receive
 
 MANY = 2 * WORDS_AT_A_TIME + 1
@@ -34,6 +34,7 @@ async def test_the_words_of_a_long_conversation_are_deleted_some_at_a_time(
     other = await kept(store, "b")
     conversation = await found(store, "cnv_a")
     place.rows(FILL, MANY, conversation.n)
+    end_upkeep(store)
     counts: list[int] = []
     database = store.conversations.deletion._database  # noqa: SLF001  what it is asked
     transact = database.transact
@@ -48,6 +49,31 @@ async def test_the_words_of_a_long_conversation_are_deleted_some_at_a_time(
     assert max(counts) == WORDS_AT_A_TIME
     left = place.rows("SELECT DISTINCT conversation FROM message_word WHERE owner = ?", ALICE)
     assert left == [(other.conversation.n,)]
+
+
+async def test_a_postgres_that_believes_in_few_words_looks_for_each_where_it_lies(
+    store: Store, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A87: else each of a million is looked for among all of them."""
+    begun = await kept(store, "a")
+    place.rows("ANALYZE")  # and they come after that
+    place.rows(FILL, MANY, begun.conversation.n)
+    end_upkeep(store)
+    asked: list[Statement] = []
+    database = store.conversations.deletion._database  # noqa: SLF001  what it is asked
+    transact = database.transact
+
+    async def noted(statements: Sequence[Statement]) -> list[int]:
+        asked.extend([each for each in statements if "message_word" in each[0]])
+        return await transact(statements)
+
+    monkeypatch.setattr(database, "transact", noted)
+    await store.conversations.deletion.delete(begun.conversation, NOW)
+    assert len(asked) == 1 + MANY // WORDS_AT_A_TIME + 1  # the last finds none
+    for sql, args in asked:
+        plan = [str(row[0]) for row in place.rows(f"EXPLAIN {sql}", *args)]
+        assert [step for step in plan if "Tid Scan on message_word" in step], plan
+        assert not [step for step in plan if "Nested Loop" in step], plan
 
 
 async def test_what_is_being_answered_is_not_deleted_and_nothing_of_it_is(
@@ -115,6 +141,7 @@ async def test_what_was_told_of_its_turns_goes_and_is_found_by_an_index(
     await store.outbox.put([replace(notice, id=f"of_{t.actor}", turn=t.n) for t in turns], NOW)
     place.rows(OUTBOX.format("''::bytea" if place.postgres else "x''"), 5_000)
     place.rows("ANALYZE")
+    end_upkeep(store)
     asked: list[Statement] = []
     database = store.conversations.deletion._database  # noqa: SLF001  what it is asked
     transact = database.transact

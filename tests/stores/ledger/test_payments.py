@@ -10,7 +10,16 @@ from carnet.ports.calls.turns import Debit
 from carnet.ports.money.payments import HeldAccount, Total
 from carnet.stores.database import Row
 from carnet.stores.open import Store
-from tests.stores.support.scenes import ALICE, BOB, NOW, Place, a_claim, a_finish, claimed
+from tests.stores.support.scenes import (
+    ALICE,
+    BOB,
+    NOW,
+    Place,
+    a_claim,
+    a_finish,
+    claimed,
+    end_upkeep,
+)
 
 HERS = HeldAccount(ALICE.account)
 HIS = HeldAccount(BOB.account)
@@ -194,6 +203,7 @@ async def test_sqlite_lists_what_an_account_paid_by_its_own_rows(
     """A87: no query walks through the rows of everybody, and none sorts what it found."""
     await paid(store, "r1")
     await store.upkeep()
+    end_upkeep(store)
     asked: list[tuple[str, list[Any]]] = []
     fetch = store.payments._database.fetch  # noqa: SLF001  the statements as they are
 

@@ -113,6 +113,12 @@ class Place:
         return {name: self.rows(f"SELECT COUNT(*) FROM {name}")[0][0] for name in tables}  # noqa: S608
 
 
+def end_upkeep(store: Store) -> None:
+    """From now on nobody but the test asks the database of a store."""
+    assert store._upkeep is not None  # noqa: SLF001
+    store._upkeep.cancel()  # noqa: SLF001
+
+
 def a_claim(name: str = "r1", **changes: Any) -> TurnClaim:  # noqa: ANN401, RUF100
     """A claim of the only turn of run `name`; `changes` replace its fields, also inner ones."""
     payer: Payer = changes.pop("payer", ALICE)

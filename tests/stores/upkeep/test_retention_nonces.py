@@ -31,6 +31,7 @@ from tests.stores.support.scenes import (
     a_finish,
     a_nonce,
     claimed,
+    end_upkeep,
     finished,
 )
 
@@ -235,8 +236,7 @@ async def test_forgetting_goes_in_small_steps_and_stops_for_others(
         *[store.turns.claim(a_claim(f"r{i}", nonce=a_nonce(f"n{i:03}"))) for i in range(95)]
     )
     await store.upkeep()
-    assert store._upkeep is not None  # noqa: SLF001
-    store._upkeep.cancel()  # noqa: SLF001  nobody else forgets meanwhile
+    end_upkeep(store)
     place.clock.advance(481)
     execute = store._database.execute  # noqa: SLF001  each step takes a second
     steps: list[int] = []

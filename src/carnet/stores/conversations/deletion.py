@@ -42,6 +42,12 @@ _WORDS: Final = (
     "DELETE FROM message_word WHERE (owner, word, conversation, source) IN (SELECT owner, word,"
     " conversation, source FROM message_word WHERE conversation = ? LIMIT ?)"
 )
+# Where they lie: a planner that was told of few words would look through all of a conversation's
+# for each that it deletes.
+_WORDS_OF_POSTGRES: Final = (
+    "DELETE FROM message_word WHERE ctid = ANY (ARRAY("
+    "SELECT ctid FROM message_word WHERE conversation = ? LIMIT ?))"
+)
 _UNWIPED: Final = (
     "SELECT n, owner FROM conversation WHERE deleted IS NOT NULL AND size > 0 ORDER BY n LIMIT ?"
 )
@@ -77,6 +83,7 @@ class ConversationDeletion:
         """`key` is what digests are keyed with."""
         self._database = database
         self._key = key
+        self._words = _WORDS_OF_POSTGRES if database.is_shared else _WORDS
         self._is_due = True  # of a process before, perhaps
 
     async def turns(self, conversation: KeptConversation) -> Sequence[tuple[int, str]]:
@@ -131,7 +138,7 @@ class ConversationDeletion:
             await self._transact(statements)
             point("conversation.deleted")
         # With those that were being written down meanwhile.
-        while (await self._transact([(_WORDS, (n, WORDS_AT_A_TIME))]))[0]:
+        while (await self._transact([(self._words, (n, WORDS_AT_A_TIME))]))[0]:
             point("conversation.deleted")
         await self._transact([(_WIPED, (n,))])
 
