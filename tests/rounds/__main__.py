@@ -28,7 +28,10 @@ ROUNDS: Final = {  # what make is told, who is beside it
 }
 ALL: Final = ("plain", "plain", "reversed", "ports", "busy")
 # What make was told by whoever asked for the rounds is not meant for the one in a clone.
-OF_MAKE: Final = ("MAKEFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "MFLAGS")
+OF_MAKE: Final = (
+    *("MAKEFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "MFLAGS"),
+    *("ARGS", "AT_ONCE", "ORDER", "PYTEST_ARGS"),
+)
 
 
 def say(text: str) -> None:

@@ -14,6 +14,9 @@ from tests.security.timing.scene import House, Line, Question, copies, house, qu
 
 WARM_UP = 3
 EACH = 10  # of which the least is taken: whatever else runs only adds to some of them
+ROUNDS = (
+    5  # at the most, until the least of both are the same: on a busy machine all may be added to
+)
 NAMES = (
     *("a run", "events of a run", "end of a run", "a task", "end of a task"),
     *("a task of A2A", "a question"),
@@ -30,6 +33,18 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 @pytest.fixture(scope="module")
 def asked(counted: House) -> dict[str, Question]:
     return {question.name: question for question in questions(counted)}
+
+
+def same_work(of: House, question: Question) -> set[tuple[int, bytes]]:
+    """The same is called for either; all answers."""
+    foreign, unknown, answers = work(of, question)
+    for _ in range(ROUNDS - 1):
+        if foreign == unknown:
+            break
+        foreign, unknown, found = work(of, question)
+        answers |= found
+    assert foreign - unknown == unknown - foreign == Counter()
+    return answers
 
 
 def work(of: House, question: Question) -> tuple[Counts, Counts, set[tuple[int, bytes]]]:
@@ -66,14 +81,11 @@ def test_who_asks_for_what_is_anothers_costs_what_nobodys_costs(
     counted: House, asked: dict[str, Question], name: str
 ) -> None:
     """A67: and is answered in the same bytes."""
-    foreign, unknown, answers = work(counted, asked[name])
-    assert foreign - unknown == unknown - foreign == Counter()
-    ((status, _),) = answers
+    ((status, _),) = same_work(counted, asked[name])
     assert status == 404
 
 
 def test_a_call_under_ids_that_another_has_used_costs_what_any_call_costs(counted: House) -> None:
     """A41: nobody looks at what is recorded of the other's."""
-    foreign, unknown, answers = work(counted, copies(counted))
-    assert foreign - unknown == unknown - foreign == Counter()
+    answers = same_work(counted, copies(counted))
     assert {status for status, _ in answers} == {200}
