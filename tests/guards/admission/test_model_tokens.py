@@ -10,7 +10,7 @@ from carnet.core.call import Call
 from carnet.core.chain.allowance import Allowance
 from carnet.core.people.proof import Spending
 from carnet.errors import BudgetExceeded
-from carnet.guards.admission.model_tokens import ModelTokens
+from carnet.guards.admission.model_tokens import MOST_LOOKS, ModelTokens
 from carnet.ports.engine.loop import LoopTokens
 from carnet.ports.money.budgets import BudgetRecord
 from carnet.testing.clock import FakeClock
@@ -85,6 +85,53 @@ async def test_what_turns_under_way_have_noted_counts_until_their_tasks_have_end
     may_end.set()
     await other
     assert await mine.left(100) == LIMIT - 100  # the store knows of the other's now
+
+
+class Ending(Set):
+    """A store that tells what it knew before a turn under way has ended, for so many looks."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__(token_alice=Spending(tokens=LIMIT))
+        self.tokens = ModelTokens(self, FakeClock())
+        self.looks = looks
+        self.used = 400
+
+    async def find(self, name: str) -> BudgetRecord | None:
+        former = self.known[name]
+        if self.looks:
+            self.looks -= 1
+            await asyncio.create_task(self.turn(b"other%d" % self.looks))
+            await asyncio.sleep(0)  # who waits for the end of a task is told one after another
+            self.known = {name: msgspec.structs.replace(former, spent=Spending(tokens=self.used))}
+        return former
+
+    async def turn(self, key: bytes) -> None:
+        """One that begins and ends meanwhile, and has used nothing more."""
+        found(self.tokens, call_with(None, key))
+        await asyncio.sleep(0)
+
+
+async def test_a_turn_that_ends_while_the_store_is_asked_is_not_lost() -> None:
+    has = Ending(looks=1)
+    assert await found(has.tokens, call_with(None)).left(0) == LIMIT - 400
+
+
+async def test_a_budget_of_which_turns_end_all_the_time_is_looked_at_so_often() -> None:
+    has = Ending(looks=1000)
+    assert await found(has.tokens, call_with(None)).left(0) == LIMIT - 400
+    assert has.looks == 1000 - MOST_LOOKS
+
+
+class Gone(Set):
+    """What was taken away a moment ago."""
+
+    async def find(self, name: str) -> BudgetRecord | None:
+        return None if name else self.known.get(name)
+
+
+async def test_a_budget_that_is_gone_bounds_nothing() -> None:
+    has = Gone(token_alice=Spending(tokens=LIMIT))
+    assert await found(ModelTokens(has, FakeClock()), call_with(None)).left(10**12) is None
 
 
 async def test_of_what_a_loop_elsewhere_says_nobody_is_asked_for_more() -> None:

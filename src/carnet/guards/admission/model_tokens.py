@@ -8,12 +8,14 @@ Law 2. What a call has brought is known here, and the store is asked where it ha
 Law 3. A call whose tokens nothing bounds is never looked at, whatever else of it is bounded.
 Law 4. The store learns what a turn has used when the turn ends. What turns under way in this
        process have noted counts beside it, for each budget that an operator has set: loops at once
-       exceed it by one answer each.
+       exceed it by one answer each. One that ends while the store is asked is perhaps in neither
+       figure: the store is asked again then.
 Law 5. What a loop elsewhere says of itself ends its turn; nobody is asked for more because of it.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Final
 
 from carnet.core.call import Call
 from carnet.core.chain.allowance import Allowance
@@ -23,7 +25,9 @@ from carnet.ports.engine.loop import LoopTokens
 from carnet.ports.money.budgets import BudgetRecord, Budgets, BudgetShort, exceeded
 from carnet.ports.world.clock import Clock
 
-_TOKENS = "tokens"
+MOST_LOOKS: Final = 5  # at a budget of which turns end all the time
+
+_TOKENS: Final = "tokens"
 
 
 class ModelTokens:
@@ -34,13 +38,14 @@ class ModelTokens:
         self._budgets = budgets
         self._clock = clock
         self._under_way: dict[str, dict[bytes, CallTokens]] = {}  # by budget, then by turn
+        self.ends = 0  # of turns that were counted
 
     def of(self, call: Call) -> LoopTokens | None:
         """What one call has left; None where nothing bounds its tokens."""
         names = _bounding(self._budgets, call)
         if not names and _bounded(call.allowance) is None:
             return None
-        tokens = CallTokens(call, self._budgets, self._clock, self.noted)
+        tokens = CallTokens(call, self._budgets, self._clock, self)
         if names:
             self._watch(tokens, call.record.key, names)
         return tokens
@@ -59,6 +64,7 @@ class ModelTokens:
             self._under_way.setdefault(name, {})[key] = tokens
 
         def forget(_: object) -> None:
+            self.ends += 1
             for name in names:
                 turns = self._under_way.get(name, {})
                 if turns.get(key) is tokens:
@@ -72,18 +78,13 @@ class ModelTokens:
 class CallTokens:
     """The tokens of one call."""
 
-    def __init__(
-        self, call: Call, budgets: Budgets, clock: Clock, noted: Callable[[str, bytes], int]
-    ) -> None:
-        """Nothing is counted yet, but for what was used before it waited.
-
-        `noted` tells what other turns under way have noted of a budget.
-        """
+    def __init__(self, call: Call, budgets: Budgets, clock: Clock, under_way: ModelTokens) -> None:
+        """Nothing is counted yet, but for what was used before it waited."""
         record = call.record
         self._call = call
         self._budgets = budgets
         self._clock = clock
-        self._noted = noted
+        self._under_way = under_way
         self._counted = 0  # that were noted in this attempt
         self._before = (record.tokens_in or 0) + (record.tokens_out or 0)
         self.short: BudgetExceeded | None = None
@@ -131,16 +132,32 @@ class CallTokens:
 
     async def _of_others(self, unnoted: int) -> list[int]:
         """What is left of the budgets that operators have set for who pays, and for the run."""
-        found = [await self._budgets.find(name) for name in _bounding(self._budgets, self._call)]
-        return [self._of_other(each, unnoted) for each in found if each is not None]
+        names = _bounding(self._budgets, self._call)
+        found = [await self._of_other(name, unnoted) for name in names]
+        return [left for left in found if left is not None]
 
-    def _of_other(self, budget: BudgetRecord, unnoted: int) -> int:
+    async def _look(self, name: str) -> tuple[BudgetRecord | None, int]:
+        """A budget as it stands, and what other turns under way have noted of it."""
+        key, looks = self._call.record.key, 0
+        while True:
+            ends, before = self._under_way.ends, self._under_way.noted(name, key)
+            budget = await self._budgets.find(name)
+            others = self._under_way.noted(name, key)
+            looks += 1
+            if ends == self._under_way.ends:
+                return budget, others
+            if looks == MOST_LOOKS:
+                return budget, max(before, others)  # rather too much than too little
+
+    async def _of_other(self, name: str, unnoted: int) -> int | None:
         """What is left of one: it does not know yet what this call uses, beyond what it holds."""
+        budget, others = await self._look(name)
+        if budget is None:
+            return None
         limit, spent = budget.limits.tokens or 0, budget.spent.tokens
         if budget.period is not None and self._clock.wall_us() >= budget.since + budget.period:
             spent = 0
         held = budget.held.tokens - self._call.granted[1]
-        others = self._noted(budget.name, self._call.record.key)
         known = spent + max(0, held) + self._counted + others
         if known + unnoted < limit:
             return limit - known - unnoted
