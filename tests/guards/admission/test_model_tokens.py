@@ -122,6 +122,31 @@ async def test_a_budget_of_which_turns_end_all_the_time_is_looked_at_so_often() 
     assert has.looks == 1000 - MOST_LOOKS
 
 
+async def test_turns_of_another_budget_that_end_make_nobody_look_again() -> None:
+    """A87: what one caller's turns do costs no other a look at the store."""
+    looks: list[str] = []
+
+    class Both(Set):
+        async def find(self, name: str) -> BudgetRecord | None:
+            looks.append(name)
+            await asyncio.create_task(bobs_turn())
+            await asyncio.sleep(0)  # who waits for the end of a task is told one after another
+            return self.known[name]
+
+    has = Both(token_alice=Spending(tokens=LIMIT), token_bob=Spending(tokens=LIMIT))
+    tokens = ModelTokens(has, FakeClock())
+
+    async def bobs_turn() -> None:
+        call = call_with(None, b"bobs")
+        payer = msgspec.structs.replace(call.payer, quota="token:bob")
+        found(tokens, msgspec.structs.replace(call, payer=payer))
+        await asyncio.sleep(0)
+
+    mine = found(tokens, call_with(None))
+    assert await mine.left(0) == LIMIT
+    assert looks == ["token:alice"]
+
+
 class Gone(Set):
     """What was taken away a moment ago."""
 

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.timeout(300)
 
 def killed(trees: Trees, run: str, place: int) -> str:
     """The run in which it died: each writes a budget, how often depends on who writes with it."""
-    for number_of_run in range(place):
-        name = f"{run}-{number_of_run}"
+    for n in range(place):
+        name = f"{run}-{n}"
         try:
             trees.call("tree", "grow", "calls=30", name, ("x-tangle-turnid", "t"))
         except (OSError, HTTPException):

@@ -115,8 +115,9 @@ class Place:
 
 def end_upkeep(store: Store) -> None:
     """From now on nobody but the test asks the database of a store."""
-    assert store._upkeep is not None  # noqa: SLF001
-    store._upkeep.cancel()  # noqa: SLF001
+    task = store._upkeep  # noqa: SLF001  else it is ended with the store alone
+    assert task is not None
+    task.cancel()
 
 
 def a_claim(name: str = "r1", **changes: Any) -> TurnClaim:  # noqa: ANN401, RUF100

@@ -14,6 +14,7 @@ Law 5. What a loop elsewhere says of itself ends its turn; nobody is asked for m
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -38,7 +39,7 @@ class ModelTokens:
         self._budgets = budgets
         self._clock = clock
         self._under_way: dict[str, dict[bytes, CallTokens]] = {}  # by budget, then by turn
-        self.ends = 0  # of turns that were counted
+        self._ends: Counter[str] = Counter()  # by budget, while a turn of it is under way
 
     def of(self, call: Call) -> LoopTokens | None:
         """What one call has left; None where nothing bounds its tokens."""
@@ -55,6 +56,10 @@ class ModelTokens:
         turns = self._under_way.get(name, {})
         return sum([tokens.unheld for key, tokens in turns.items() if key != but])
 
+    def ends(self, name: str) -> int:
+        """How many turns of a budget have ended, for one of them that is under way."""
+        return self._ends[name]
+
     def _watch(self, tokens: "CallTokens", key: bytes, names: Sequence[str]) -> None:
         """Count it in these until the task has ended that runs its turn, and records its end."""
         task = asyncio.current_task()
@@ -64,13 +69,14 @@ class ModelTokens:
             self._under_way.setdefault(name, {})[key] = tokens
 
         def forget(_: object) -> None:
-            self.ends += 1
             for name in names:
                 turns = self._under_way.get(name, {})
+                self._ends[name] += 1
                 if turns.get(key) is tokens:
                     del turns[key]
                 if not turns:
                     self._under_way.pop(name, None)
+                    del self._ends[name]
 
         task.add_done_callback(forget)
 
@@ -140,11 +146,11 @@ class CallTokens:
         """A budget as it stands, and what other turns under way have noted of it."""
         key, looks = self._call.record.key, 0
         while True:
-            ends, before = self._under_way.ends, self._under_way.noted(name, key)
+            ends, before = self._under_way.ends(name), self._under_way.noted(name, key)
             budget = await self._budgets.find(name)
             others = self._under_way.noted(name, key)
             looks += 1
-            if ends == self._under_way.ends:
+            if ends == self._under_way.ends(name):
                 return budget, others
             if looks == MOST_LOOKS:
                 return budget, max(before, others)  # rather too much than too little
