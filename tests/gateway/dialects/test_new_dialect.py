@@ -6,18 +6,27 @@ from pathlib import Path
 
 import pytest
 
+from carnet.testing.wait import until_so
 from carnet.wire.dialects import DIALECTS
 from tests.gateway.dialects.plain_words import WORDS
 from tests.support.house import Answer, House, housed
 
 # The address of a callback must be one that peers may name; nobody listens there.
 HOOK = "https://192.0.2.7:8443/in"
-ALLOW = '\n[egress]\nallow = ["192.0.2.7:8443"]\n'
+CONFIG = """
+[egress]
+allow = ["192.0.2.7:8443"]
+
+[agents.asks]
+kind = "python"
+target = "house_agents:cautious"
+"""
+THIS_CALL = {"x-tangle-runid": "run-7", "x-tangle-turnid": "turn-7"}
 
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[House]:
-    async with housed(tmp_path, ALLOW, dialects=(*DIALECTS, WORDS)) as house:
+    async with housed(tmp_path, CONFIG, dialects=(*DIALECTS, WORDS)) as house:
         yield house
 
 
@@ -94,6 +103,40 @@ async def test_its_task_is_called_back_in_its_words_and_that_of_a_chat_in_those_
     assert deliveries[ticket] == b"SAID call me"
     assert deliveries[lost] == b"NO agent_failed of broken"
     assert b'"object":"chat.completion"' in deliveries[chatted]
+
+
+async def test_what_an_agent_asks_for_is_told_in_its_words_and_its_answer_goes_on(
+    house: House,
+) -> None:
+    asking = {"to": "asks", "say": "x"}
+    first = await house.ask("POST", "/words", asking, headers=THIS_CALL)
+    word, state, asked = first.body.decode().split(" ", 2)
+    assert (first.status, word, asked) == (409, "ASKS", "approval May I?")
+    again = await house.ask("POST", "/words", asking, headers=THIS_CALL)
+    assert (again.status, again.body) == (409, first.body)
+    answer = {"carnet-resolution": f"{state};outcome=accepted"}
+    last = await house.ask("POST", "/words", asking, headers=THIS_CALL | answer)
+    assert (last.status, last.body) == (200, b"SAID accepted")
+
+
+async def test_what_a_task_asks_for_is_told_in_its_words_and_its_answer_goes_on(
+    house: House,
+) -> None:
+    asking = {"to": "asks", "say": "x", "tell": HOOK}
+    accepted = await house.ask("POST", "/words/later", asking, headers=THIS_CALL)
+    ticket = accepted.body.decode().split()[1]
+    shown = await until_so(
+        lambda: house.ask("GET", f"/words/later/{ticket}"), lambda reply: b"ASKS" in reply.body
+    )
+    line, asked = shown.body.decode().splitlines()
+    word, state, what = asked.split(" ", 2)
+    assert (line, word, what) == (f"TICKET {ticket} waits", "ASKS", "approval May I?")
+    answer = {"carnet-resolution": f"{state};outcome=accepted"}
+    again = await house.ask("POST", "/words/later", asking, headers=THIS_CALL | answer)
+    assert again.body.decode() == f"TICKET {ticket}"
+    assert (await ended(house, ticket)).body.decode() == f"TICKET {ticket} ready\nSAID accepted"
+    (told,) = await house.gateway.store.outbox.list(state=None, limit=10)
+    assert told.delivery.body == b"SAID accepted"
 
 
 async def test_its_agents_and_its_routes_are_told(house: House) -> None:

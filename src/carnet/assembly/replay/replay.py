@@ -43,6 +43,8 @@ from carnet.runtime.skills.schemas import CompiledSchemas
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.runtime.turns.execution import as_before
 from carnet.stores.open import Store
+from carnet.wire.dialects import DIALECTS
+from carnet.wire.dialects.dialect import Dialect
 
 MODEL: Final = "openai"  # the kind of agents that are a model: its answers are the record itself
 ENDED: Final = frozenset({"done", "failed", "waiting"})
@@ -67,6 +69,7 @@ class RunReplay:
         *,
         swapped: SwappedAgent | None = None,
         kinds: Mapping[str, Kind] = KINDS,
+        dialects: Sequence[Dialect] = DIALECTS,
     ) -> None:
         """`store` is read for who we are alone; the run has all that is replayed."""
         self._settings = settings
@@ -74,6 +77,7 @@ class RunReplay:
         self._swapped = swapped
         self._above = frozenset() if swapped is None else run.above(swapped.name)
         self._kinds = kinds
+        self._dialects = dialects
         self._http = OfflineHttp()
         self._agents: dict[str, Agent] = {}
         self._verdicts: dict[int, TurnVerdict] = {}  # by the number of the turn
@@ -197,7 +201,7 @@ class RunReplay:
         actor = Actor(name=turn.actor, how="in_process" if is_child else "token")
         admitted = Admitted(
             agent=turn.agent,
-            ask=recorded.ask() if ask is None else ask,
+            ask=recorded.ask(self._dialects) if ask is None else ask,
             carnet=carnet,
             caller=Caller(actor=actor, scopes=frozenset({EVERYTHING})),
             payer=Payer(account=turn.payer, quota=turn.actor),

@@ -24,10 +24,8 @@ from carnet.core.messages.events import (
 )
 from carnet.core.messages.interrupt import Answered
 from carnet.core.messages.outbound_call import OutboundCall
-from carnet.core.people.identity import CHAT
 from carnet.errors import (
     Cancelled,
-    InvalidRequest,
     OutcomeUnknown,
     ProviderTimeout,
     ShuttingDown,
@@ -36,12 +34,12 @@ from carnet.errors import (
 from carnet.ports.calls.steps import Step, Steps
 from carnet.ports.calls.turns import Turns
 from carnet.ports.world.records import JournalEntry, Records
-from carnet.wire.dialects.openai.request import read_ask, read_messages
+from carnet.wire.dialects.dialect import Dialect
+from carnet.wire.dialects.openai.request import read_messages
 from carnet.wire.grammar import json
 
 MOST_BYTES: Final = 64 * 1024 * 1024  # of events, requests and steps, as they are kept
 MOST_ROWS: Final = 500
-SAMVAD: Final = "samvad"
 
 # How a turn ends that was stopped from outside; where it was not, it ends so again.
 CUT: Final = frozenset(
@@ -94,29 +92,21 @@ class RecordedTurn(Struct, frozen=True, kw_only=True, eq=False):
         ended = self.events[len(spoken) :] or (Failed.of(OutcomeUnknown()),)
         return (*spoken, usage, *ended)
 
-    def ask(self) -> Ask:
-        """What was asked; InvalidRequest if that cannot be read."""
-        asked = json.read_object(self.asked or b"")
-        if self.turn.dialect == SAMVAD:
-            return _signed(asked)
-        return _child(asked) if not self.turn.dialect else read_ask(asked)[1]
+    def ask(self, dialects: Sequence[Dialect]) -> Ask:
+        """What was asked; InvalidRequest if that cannot be read.
+
+        What came in none of these dialects is written in the words of the first: conversations of
+        people here, for one.
+        """
+        asked, name = self.asked or b"", self.turn.dialect
+        if not name:
+            return _child(asked)
+        return next((each for each in dialects if each.name == name), dialects[0]).asked(asked)
 
 
-def _signed(asked: dict[str, Any]) -> Ask:
-    skill, payload = asked.get("skill"), asked.get("payload")
-    if not isinstance(skill, str) or not isinstance(payload, dict):
-        raise InvalidRequest("skill", "is not kept")
-    text = payload.get("text") if skill == CHAT.id else None
-    return Ask(
-        messages=(Message.user(text),) if isinstance(text, str) else (),
-        stream=asked.get("mode") == "stream",
-        skill=skill,
-        payload=payload,
-    )
-
-
-def _child(asked: dict[str, Any]) -> Ask:
+def _child(request: bytes) -> Ask:
     """What an agent here has asked, in the form of `guards.admission.children`."""
+    asked: dict[str, Any] = json.read_object(request)
     listed = asked.get("messages") or []
     if any("parts" in each for each in listed):
         messages = convert(listed, tuple[Message, ...])

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from carnet.core.call import Call, CallbackWish, Claim, Price, Target
+from carnet.core.call import Ask, Call, CallbackWish, Claim, Price, Target
 from carnet.core.chain.turn import Turn, TurnState
 from carnet.core.messages.events import Event, Failed, Usage, Waiting
 from carnet.core.messages.interrupt import Interrupt, InterruptRecord
@@ -343,7 +343,7 @@ class AnswerForm(Protocol):
         """What writes the answer to a call."""
 
 
-class Dialect(Protocol):
+class Dialect(AnswerForm, Protocol):
     """One protocol."""
 
     @property
@@ -363,10 +363,6 @@ class Dialect(Protocol):
         """What its routes name, for the description of the API."""
 
     @property
-    def begins_at_once(self) -> bool:
-        """Whether a stream begins before its first event, so that every error is told in it."""
-
-    @property
     def is_signed(self) -> bool:
         """Whether its calls bring a signature of their own, which is judged before the stamps."""
 
@@ -384,8 +380,8 @@ class Dialect(Protocol):
     def read(self, arrival: Arrival, /) -> Claim | Question:
         """What is asked."""
 
-    def writer(self, call: Call, gateway: GatewayFacts, /) -> AnswerWriter:
-        """What writes the answer to a call."""
+    def asked(self, request: bytes, /) -> Ask:
+        """What a call asked whose request is recorded; InvalidRequest if that cannot be read."""
 
     def refusal(self, error: CarnetError, /) -> Reply:
         """The answer to a request that never became a call."""

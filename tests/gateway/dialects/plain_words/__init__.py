@@ -1,6 +1,7 @@
 """A dialect that no file of the package knows: plain words, one a line.
 
-POST /words            "TO echo" and what is said         -> "SAID ..." or "NO code"
+POST /words            "TO echo" and what is said         -> "SAID ..." or "NO code", or
+                                                             "ASKS state kind message"
 POST /words/later      the same, and "TELL url"           -> "TICKET id"
 GET  /words/later/ID                                      -> "TICKET id waits|ready|lost"
 GET  /words/later                                         -> one line a ticket

@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
 from carnet.core.call import Ask, Call, Claim
 from carnet.core.messages.events import Event, Failed, Message, Text, Usage, Waiting, joined_text
+from carnet.core.messages.interrupt import Interrupt
 from carnet.core.people.identity import Secret
 from carnet.core.people.proof import Proof
 from carnet.errors import CarnetError, InvalidRequest, RouteNotFound
 from carnet.wire.dialects.dialect import (
     AgentList,
     Arrival,
+    Dialect,
     Fields,
     GatewayFacts,
     Question,
@@ -25,7 +27,13 @@ from carnet.wire.grammar import json
 from tests.gateway.dialects.plain_words.codec import NAME, SPOKEN, result
 
 PLAIN = (b"content-type", b"text/plain")
-STATES = {"queued": "waits", "running": "waits", "done": "ready", "failed": "lost"}
+STATES = {
+    "queued": "waits",
+    "running": "waits",
+    "waiting": "waits",
+    "done": "ready",
+    "failed": "lost",
+}
 
 
 def way(name: str, method: str, path: str, **more: Any) -> Way:
@@ -39,6 +47,10 @@ def lines(*line: str, status: int = 200) -> Reply:
 
 def line_of(view: TaskView) -> str:
     return f"TICKET {view.id} {STATES[view.turn.state]}"
+
+
+def asks_of(interrupts: Sequence[Interrupt]) -> list[str]:
+    return [f"ASKS {each.state} {each.kind} {each.message}" for each in interrupts]
 
 
 class WordWriter:
@@ -60,10 +72,10 @@ class WordWriter:
         del usage
         return Reply(409, [PLAIN], f"NO {failed.code} of {self._call.agent}".encode())
 
-    def waiting(self, waiting: Waiting, usage: Usage | None, /) -> Reply:
+    def waiting(self, waiting: Waiting, usage: Usage | None, partial: str, /) -> Reply:
         del usage
-        asked = waiting.interrupts[0]
-        return Reply(409, [PLAIN], f"ASKS {asked.kind} {asked.message}".encode())
+        asked = asks_of(waiting.interrupts)
+        return lines(*asked, *([f"SAID {partial}"] if partial else []), status=409)
 
 
 class Words:
@@ -98,6 +110,10 @@ class Words:
             return Question(about=about, task=arrival.names["task"])
         return Question(about="agents" if name == "who" else "tasks")
 
+    def asked(self, request: bytes, /) -> Ask:
+        said: Any = json.read_object(request)["say"]
+        return Ask(messages=(Message("user", (said,)),))
+
     def _claim(self, arrival: Arrival, *, is_task: bool) -> Claim:
         body = json.read_object(arrival.body)
         to, text, tell = body.get("to"), body.get("say"), body.get("tell")
@@ -107,7 +123,7 @@ class Words:
         return Claim(
             dialect=self.name,
             agent=to,
-            ask=Ask(messages=(Message("user", (text,)),)),
+            ask=self.asked(arrival.body),
             digest=sha256(arrival.body).digest(),
             request=arrival.body,
             marks=stamped.marks,
@@ -134,7 +150,7 @@ class Words:
         match result:
             case TaskView():
                 line = f"SAID {joined_text(result.events)}" if result.turn.state == "done" else ""
-                return lines(line_of(result), line)
+                return lines(line_of(result), *asks_of(result.interrupts), line)
             case TaskList():
                 return lines(*[line_of(each) for each in result.tasks])
             case AgentList():
@@ -142,4 +158,4 @@ class Words:
         raise RouteNotFound
 
 
-WORDS = Words()
+WORDS: Final[Dialect] = Words()

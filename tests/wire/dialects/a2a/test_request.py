@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from carnet.core.call import Claim
 from carnet.core.people.proof import Spending
@@ -79,6 +80,20 @@ def test_a_recorded_request_makes_the_same_claim_again() -> None:
     names = ("digest", "key", "marks", "request", "agent")
     assert [getattr(again, name) for name in names] == [getattr(first, name) for name in names]
     assert (again.ask.context, again.ask.skill) == (first.ask.context, "add")
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        send(),
+        send({SKILL_URI: {"skill": "add", "payload": {"a": 1}}}, contextId="c"),
+        send({"mentionable": {"recipient_capabilities": {"colours": 2}}}),
+        sending(metadata={CHAIN_URI: {"run": "conv_1", "depth": 1, "limit": 3}}),
+    ],
+)
+def test_a_recorded_request_says_what_was_asked(first: Claim) -> None:
+    asked = DIALECT.asked(first.request)
+    assert asked == replace(first.ask, form=asked.form)  # how it is answered is not recorded
 
 
 def test_nobody_can_write_what_is_claimed_for_another() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from carnet.core.call import ANY_AGENT, Claim
 from carnet.errors import CarnetError, InvalidJson, InvalidRequest, PermissionMissing, RouteNotFound
@@ -91,6 +92,16 @@ def test_what_was_recorded_is_read_as_the_same_claim() -> None:
     assert again.digest == asked.digest
     assert again.ask.messages == asked.ask.messages
     assert DIALECT.reread(asked.request, rpc({})).dialect == "agents_api"
+
+
+def test_a_recorded_request_says_what_was_asked() -> None:
+    for first in (
+        claim_of(rpc(frame(message=HI))),
+        claim_of(rpc(frame(message=HI, sessionId="s-1"))),
+        claim_of(over_http("chat", {"agent": "echo", "message": "hi"})),
+    ):
+        asked = DIALECT.asked(first.request)
+        assert asked == replace(first.ask, form=asked.form)  # how it is answered is not recorded
 
 
 @pytest.mark.parametrize(("name", "agent"), [("My.Agent", "my-agent"), ("a_b--", "a_b")])

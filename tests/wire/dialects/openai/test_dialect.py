@@ -34,6 +34,12 @@ def test_a_chat_is_a_call_and_one_that_is_sent_to_the_tasks_is_a_task() -> None:
         assert (found.agent, found.ask.text, found.is_task) == ("echo", "hi", is_task)
 
 
+def test_a_recorded_chat_says_what_was_asked() -> None:
+    found = DIALECT.read(arrival(DIALECT, "chat", body=BODY))
+    assert isinstance(found, Claim)
+    assert DIALECT.asked(found.request) == found.ask
+
+
 def test_a_chat_proves_nothing_by_itself() -> None:
     assert DIALECT.proof(arrival(DIALECT, "chat", body=BODY)) is None
 

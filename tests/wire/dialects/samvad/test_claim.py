@@ -24,6 +24,7 @@ from carnet.errors import (
     SignatureMissing,
 )
 from carnet.wire.dialects.samvad.claim import foretold
+from carnet.wire.dialects.samvad.dialect import DIALECT
 from carnet.wire.grammar import json
 from carnet.wire.grammar.headers import Headers
 from carnet.wire.stamps import STAMPS
@@ -69,6 +70,21 @@ def test_the_skill_chat_is_asked_in_messages_too() -> None:
     assert found.ask.payload == {"text": "hi"}
     assert claim(skill="chat", payload={"text": 7}).ask.messages == ()
     assert claim(skill="echo", payload={"text": "hi"}).ask.messages == ()
+
+
+@pytest.mark.parametrize("asking", [CHAT, {"payload": {"code": "x"}}, {"mode": "async"}])
+def test_a_recorded_request_says_what_was_asked(asking: dict[str, Any]) -> None:
+    mode = asking.get("mode", "sync")
+    body = encoded(fields(**asking))
+    path = "/agent/task" if mode == "async" else SHORT
+    found = read(signed(unsigned(body, path)), body, mode=mode, short_path=path)
+    assert DIALECT.asked(found.request) == found.ask
+
+
+@pytest.mark.parametrize("kept", [{}, {"skill": 7, "payload": {}}, {"skill": "x", "payload": 7}])
+def test_what_was_asked_without_a_skill_and_a_payload_cannot_be_told(kept: object) -> None:
+    with pytest.raises(InvalidRequest):
+        DIALECT.asked(json.write(kept))
 
 
 def test_the_mode_says_whether_the_answer_is_streamed() -> None:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from msgspec import Struct, convert
 from msgspec.structs import replace
 
-from carnet.core.call import Call, Claim
+from carnet.core.call import Ask, Call, Claim
 from carnet.core.messages.events import Event
 from carnet.core.messages.interrupt import InterruptRecord, StatedResolution
 from carnet.core.people.proof import Proof
@@ -44,6 +44,7 @@ from carnet.wire.dialects.a2a.request import (
     STREAM,
     SUBSCRIBE,
     read_again,
+    read_asked,
     read_operation,
 )
 from carnet.wire.dialects.a2a.resolution import answer_of
@@ -193,6 +194,10 @@ class A2A:
         if type(claim) is not Claim or not envoys.is_presented(arrival.headers):
             return claim
         return replace(claim, proof=self.proof(arrival))
+
+    def asked(self, request: bytes, /) -> Ask:
+        """What a message asked that is recorded."""
+        return read_asked(request)
 
     def reread(self, request: bytes, arrival: Arrival, /) -> Claim:
         """The claim that a recorded request made."""

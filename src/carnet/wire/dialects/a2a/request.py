@@ -42,6 +42,7 @@ from carnet.wire.dialects.a2a.message import A2AMessage, read_message
 from carnet.wire.dialects.a2a.states import UNSPECIFIED, WANTED
 from carnet.wire.dialects.dialect import Arrival, Question, TaskQuestion
 from carnet.wire.grammar import json
+from carnet.wire.grammar.headers import Headers
 from carnet.wire.grammar.mentionable import (
     IDENTITY_EVIDENCE,
     NAMESPACE,
@@ -235,6 +236,22 @@ def read_again(request: bytes, arrival: Arrival, form: Form) -> Claim:
     sent = read_message(found.get("message"))
     metadata = read_optional(found, "metadata", "")
     return message_claim(sent, metadata, arrival, form, form.kept())
+
+
+def read_asked(request: bytes) -> Ask:
+    """What a recorded request asked, without what it said of its chain."""
+    found = json.read_object(request)
+    sent = read_message(found.get("message"))
+    metadata = read_optional(found, "metadata", "")
+    claims = read_inbound(sent.metadata, metadata, headers=Headers(()), last_depth=0)
+    _, digest = _recorded(sent, metadata, claims, goes_on=False)
+    return Ask(
+        messages=(sent.message,),
+        skill=claims.skill,
+        payload=claims.payload,
+        context=sent.context or _own_context(digest),
+        capabilities=read_capabilities(sent.metadata, metadata),
+    )
 
 
 def _agent(arrival: Arrival) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from carnet.core.call import Call, Claim
+from carnet.core.call import Ask, Call, Claim
 from carnet.core.messages.events import Event
 from carnet.core.messages.interrupt import InterruptRecord, Resolution, StatedResolution
 from carnet.core.people.proof import Proof
@@ -27,6 +27,7 @@ from carnet.wire.dialects.agents_api.request import (
     OVER_HTTP,
     action_place,
     read_again,
+    read_asked,
     read_http,
     read_rpc,
 )
@@ -136,6 +137,10 @@ class AgentsApi:
         """A message, a decision, or the question for an action."""
         asked = read_rpc(arrival) if self._is_rpc else read_http(arrival)
         return replace(asked, dialect=self.name) if isinstance(asked, Claim) else asked
+
+    def asked(self, request: bytes, /) -> Ask:
+        """What a turn of a chat asked that is recorded."""
+        return read_asked(request)
 
     def reread(self, request: bytes, arrival: Arrival, /) -> Claim:
         """The claim that a recorded request made."""

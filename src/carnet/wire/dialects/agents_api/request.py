@@ -163,6 +163,13 @@ def read_again(request: bytes, arrival: Arrival, agent: str) -> Claim:
     return chat_claim(given, arrival, agent, RunForm(run=given.run_id), stream=False)
 
 
+def read_asked(request: bytes) -> Ask:
+    """What a recorded request asked."""
+    given = read_input(request)
+    session = given.session_id or _session(sha256(request).digest())
+    return Ask(messages=given.messages(), context=session)
+
+
 def _session(digest: bytes) -> str:
     """What a run belongs to whose caller names no session."""
     return "session_" + sha256(b"session\0" + digest).hexdigest()[: 2 * _CONTEXT_BYTES]

@@ -6,7 +6,7 @@ Law. An error before the first event is an HTTP error; after it, one error frame
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from carnet.core.call import Call, Claim
+from carnet.core.call import Ask, Call, Claim
 from carnet.core.messages.events import Event, Failed, Usage, Waiting
 from carnet.core.people.proof import Proof
 from carnet.errors import CarnetError, InvalidRequest, RouteNotFound
@@ -31,7 +31,7 @@ from carnet.wire.dialects.openai.answer import (
 from carnet.wire.dialects.openai.chunk import ChunkWriter
 from carnet.wire.dialects.openai.codec import SPOKEN
 from carnet.wire.dialects.openai.refusals import write_error, write_waiting
-from carnet.wire.dialects.openai.request import NAME, read_chat, read_later
+from carnet.wire.dialects.openai.request import NAME, read_ask, read_chat, read_later
 from carnet.wire.dialects.openai.schemas import SCHEMAS
 from carnet.wire.dialects.openai.tasks import task_line, task_page
 from carnet.wire.dialects.policy import addressed
@@ -204,6 +204,10 @@ class OpenAI:
             return _read_list(arrival)
         about: Any = "cancel" if name == "cancel" else "task"
         return Question(about=about, task=arrival.names["task"])
+
+    def asked(self, request: bytes, /) -> Ask:
+        """What a chat asked that is recorded."""
+        return read_ask(json.read_object(request))[1]
 
     def writer(self, call: Call, gateway: GatewayFacts, /) -> ChatWriter:
         return ChatWriter(call, gateway.currency, gateway.domain)

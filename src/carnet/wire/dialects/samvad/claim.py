@@ -21,7 +21,7 @@ Law 5. Nothing is verified here: that takes a key.
 
 import re
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 from carnet.core.call import Ask, Claim
 from carnet.core.chain.carnet import Mark
@@ -32,6 +32,7 @@ from carnet.errors import (
     CarnetError,
     HeaderNotSigned,
     InsufficientCoverage,
+    InvalidRequest,
     NonceInvalid,
     SignatureExpired,
     SignatureInvalid,
@@ -206,7 +207,7 @@ def _claim(
     return Claim(
         dialect=NAME,
         agent=agent,
-        ask=_ask(envelope),
+        ask=_ask(envelope.skill, envelope.payload, envelope.mode),
         digest=sha256(asked).digest(),
         request=asked,
         marks=(mark,),
@@ -220,11 +221,20 @@ def _claim(
     )
 
 
-def _ask(envelope: Envelope) -> Ask:
-    text = envelope.payload.get("text") if envelope.skill == CHAT.id else None
+def read_asked(request: bytes) -> Ask:
+    """What a recorded request asked."""
+    asked = json.read_object(request)
+    skill, payload, mode = (asked.get(name) for name in ("skill", "payload", "mode"))
+    if not isinstance(skill, str) or not isinstance(payload, dict):
+        raise InvalidRequest("skill", "is not kept")
+    return _ask(skill, payload, mode)
+
+
+def _ask(skill: str, payload: dict[str, Any], mode: object) -> Ask:
+    text = payload.get("text") if skill == CHAT.id else None
     return Ask(
         messages=(Message("user", (text,)),) if isinstance(text, str) else (),
-        stream=envelope.mode == "stream",
-        skill=envelope.skill,
-        payload=envelope.payload,
+        stream=mode == "stream",
+        skill=skill,
+        payload=payload,
     )

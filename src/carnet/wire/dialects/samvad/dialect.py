@@ -9,7 +9,7 @@ Law 4. A task that is not there is told with the same bytes, whichever way it is
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
-from carnet.core.call import Call, Claim
+from carnet.core.call import Ask, Call, Claim
 from carnet.core.messages.events import Event, Failed, Usage, Waiting
 from carnet.core.people.identity import Mode
 from carnet.core.people.proof import Proof
@@ -35,7 +35,7 @@ from carnet.wire.dialects.samvad.card import (
     write_health,
     write_intro,
 )
-from carnet.wire.dialects.samvad.claim import NAME, foretold, read_claim
+from carnet.wire.dialects.samvad.claim import NAME, foretold, read_asked, read_claim
 from carnet.wire.dialects.samvad.refusals import CODE_HEADER, write_error
 from carnet.wire.dialects.samvad.schemas import SCHEMAS
 from carnet.wire.dialects.samvad.stream import StreamWriter
@@ -224,6 +224,10 @@ class Samvad:
                 stamps=arrival.stamps,
             )
         return Question(about=about, task=arrival.names["task"], agent=agent, asking=asking)
+
+    def asked(self, request: bytes, /) -> Ask:
+        """What an envelope asked that is recorded: its skill, its payload and its mode."""
+        return read_asked(request)
 
     def writer(self, call: Call, gateway: GatewayFacts, /) -> EnvelopeWriter:
         return EnvelopeWriter(call, gateway.domain)
