@@ -103,6 +103,58 @@ TANGLE = (
         "arrived at depth {observed}; the limit here is {limit}.",
         "arrived too deep.",
     ),
+    Mutant(
+        "tangle:stack:every-section",
+        "wire/stamps/tangle.py",
+        'SPEAKER: _label(speaker or ""),',
+        'SPEAKER: "",',
+    ),
+    Mutant(
+        "tangle:consumer:merge",
+        "wire/stamps/tangle.py",
+        "RUN_ID: run,",
+        'RUN_ID: "",',
+        ("test_every_outbound_agent_call_carries_depth_run_turn_parent_and_speaker",),
+    ),
+    Mutant("tangle:reference:headers", "wire/stamps/tangle.py", "run=run_id,", "run=turn_id,"),
+    Mutant(
+        "tangle:reference:names",
+        "wire/stamps/tangle.py",
+        'PARENT_TURN_ID: parent_turn or "",',
+        'PARENT_TURN_ID: "",',
+    ),
+    Mutant(
+        "tangle:reference:call-policy",
+        "runtime/dialogue/policy.py",
+        "if not (self.retry_on or is_passing)(error):",
+        "if True:",
+    ),
+    Mutant(
+        "tangle:reference:journal",
+        "runtime/dialogue/book.py",
+        "events = [] if pages is None else await pages.read()",
+        "events: list[DialogueEvent] = []",
+        ("test_a_driver_survives_a_kill_at_every",),
+    ),
+    Mutant(
+        "tangle:reference:turn-id",
+        "core/chain/turn_id.py",
+        '"{run}.t{index}.{slug(speaker)}"',
+        '"{run}.t{index + 1}.{slug(speaker)}"',
+    ),
+    Mutant(
+        "tangle:reference:gateway",
+        "core/chain/carnet.py",
+        "position.depth > position.last_depth:",
+        "position.depth > position.last_depth + 99:",
+    ),
+    Mutant(
+        "tangle:status:direct-calls",
+        "core/chain/carnet.py",
+        "position.depth > position.last_depth:",
+        "position.depth > position.last_depth + 1:",
+        ("test_a_chain_is_answered_at_depth_three_and_refused_at_four",),
+    ),
 )
 
 AGENTS_API_BODY = (

@@ -36,6 +36,23 @@ def chain(peer: Peer, number: int = 0) -> dict[str, str]:
 
 
 async def test_a_participant_elsewhere_is_sent_the_six_headers() -> None:
+    place: dict[str, Any] = {"run_id": "conv_1", "parent_turn_id": "turn_p", "inbound_depth": 1}
+    async with Peer(answering(completion("No."))) as peer:
+        critic = carnet.Participant(target=peer.url, name="critic")
+        result = await carnet.run_conversation(
+            [critic, Speaker("b")], seed="x", max_turns=1, propagated_headers=FORWARDED, **place
+        )
+        assert chain(peer) == {
+            carnet.FORWARDED_AUTHORIZATION: BEARER,
+            carnet.FORWARDED_DEPTH: "2",
+            carnet.RUN_ID: "conv_1",
+            carnet.TURN_ID: result.transcript[0].turn_id,
+            carnet.PARENT_TURN_ID: "turn_p",
+            carnet.SPEAKER: "critic",
+        }
+
+
+async def test_what_opens_its_run_is_told_no_parent() -> None:
     async with Peer(answering(completion("No."))) as peer:
         critic = carnet.Participant(target=peer.url, name="GPT-5 Codex", token="secret-of-ours")
         result = await carnet.run_conversation(
@@ -49,7 +66,6 @@ async def test_a_participant_elsewhere_is_sent_the_six_headers() -> None:
             carnet.TURN_ID: f"{result.run_id}.t0.gpt-5-codex",
             carnet.SPEAKER: "GPT-5 Codex",
         }
-        assert carnet.PARENT_TURN_ID not in chain(peer)
         (request,) = peer.requests
         assert request.headers["authorization"] == "Bearer secret-of-ours"
         assert json.loads(request.body)["messages"] == [{"role": "user", "content": "True?"}]

@@ -291,6 +291,7 @@ _PROPAGATION = (
         "reference system, fact 38",
         (
             _WIRE + "test_a_participant_elsewhere_is_sent_the_six_headers",
+            _WIRE + "test_what_opens_its_run_is_told_no_parent",
             _GATEWAY + "test_a_conversation_over_a_gateway_is_recorded_there_turn_by_turn",
         ),
     ),

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from carnet.core.money.amount import format_amount
+from carnet.core.people.delegation import least
 from carnet.core.people.proof import Spending
 from carnet.errors import BudgetExceeded
 
@@ -151,10 +152,10 @@ class Allowance:
         if money is not None and self._money is not None:
             money = min(money, self._money) if self._currency == currency else 0
             self._money -= money
-        calls = _least(share.calls, self._calls)
+        calls = least(share.calls, self._calls)
         if share.calls is not None and self._calls is not None and calls is not None:
             self._calls -= calls
-        tokens = _least(share.tokens, self._tokens)
+        tokens = least(share.tokens, self._tokens)
         if share.tokens is not None and self._tokens is not None and tokens is not None:
             self._tokens -= tokens
         part = Spending(
@@ -253,10 +254,10 @@ class Allowance:
 
     def narrow(self, left: Spending) -> None:
         """No more than that is left: somebody else bounds it too."""
-        self._money = _least(self._money, left.money)
+        self._money = least(self._money, left.money)
         self._currency = self._currency or left.currency
-        self._calls = _least(self._calls, left.calls)
-        self._tokens = _least(self._tokens, left.tokens)
+        self._calls = least(self._calls, left.calls)
+        self._tokens = least(self._tokens, left.tokens)
 
     def learn(self, left: Spending, limits: Spending, *, runs_again: bool = False) -> None:
         """The store says what is left, and of how much: somebody may have raised it.
@@ -303,10 +304,6 @@ class Allowance:
                 self.warned = True
                 return part, limit - left, limit
         return None
-
-
-def _least(one: int | None, other: int | None) -> int | None:
-    return min((each for each in (one, other) if each is not None), default=None)
 
 
 def _used(limit: int | None, left: int | None) -> int:
