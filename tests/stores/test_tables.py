@@ -1,11 +1,19 @@
-"""Every table of the schema is known to prune, backups and moves, on both stores."""
+"""Every table of the schema is known to prune, backups, moves and exports, on both stores."""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 
 import pytest
 
 from carnet.core.sealed_call import FORM
+from carnet.ports.memory.memory import MemoryKey
+from carnet.runtime.replay.export import export_lines
 from carnet.stores import tables
+from carnet.stores.database import Row, Value
 from carnet.stores.open import Store
-from tests.stores.support.scenes import Place, a_claim, a_finish, a_wait, claimed
+from tests.stores.conversations.test_conversations import ALICE, sent
+from tests.stores.support.scenes import Place, a_claim, a_finish, a_wait, claimed, end_upkeep
 
 OF_SQLITE = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 OF_POSTGRES = (
@@ -22,6 +30,33 @@ FILLED = {
     "callback": "INSERT INTO callback (turn, place, url, created) VALUES (1, 0, 'u', 1)",
     "outbound": "INSERT INTO outbound (turn, fence, ordinal, child_turn, callee, dialect, depth,"
     " state) VALUES (1, 1, 0, 't', '@x@y', '', 1, 'done')",
+}
+
+
+_READ = re.compile(r"\b(?:FROM|JOIN) ([a-z_]+)")
+_FORGETS = re.compile(r"\bDELETE FROM ([a-z_]+)")
+VIEWS = {"run_by_name": "run"}
+
+
+async def _export_run(store: Store) -> None:
+    async for _ in export_lines(store.records, "r1", "credits"):
+        pass
+
+
+async def _export_memory(store: Store) -> None:
+    await store.memory.texts(MemoryKey(1, "echo"))
+
+
+async def _export_conversation(store: Store) -> None:
+    conversation = await store.conversations.find(ALICE, "cnv_c1")
+    assert conversation is not None
+    await store.conversations.branch(conversation, last=None, limit=9)
+
+
+EXPORTS: dict[tables.Exported, Callable[[Store], Awaitable[None]]] = {
+    "run": _export_run,
+    "memory": _export_memory,
+    "conversation": _export_conversation,
 }
 
 
@@ -44,6 +79,29 @@ async def test_what_has_a_number_is_counted_by_the_database(place: Place) -> Non
         assert {name for (name,) in found} == set(tables.NUMBERED)
 
 
+async def test_what_is_exported_is_read_for_it_and_nothing_else_is(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end_upkeep(store)
+    await store.turns.finish(a_wait(claimed(await store.turns.claim(a_claim()))))
+    await store.conversations.begin(sent("c1"))
+    read: set[str] = set()
+    database = store.records._database  # noqa: SLF001  the statements as they are
+    fetch = database.fetch
+
+    async def noted(sql: str, args: Sequence[Value] = ()) -> list[Row]:
+        read.update([VIEWS.get(name, name) for name in _READ.findall(sql)])
+        return await fetch(sql, args)
+
+    monkeypatch.setattr(database, "fetch", noted)
+    named = {table.name for table in tables.TABLES}
+    for how, export in EXPORTS.items():
+        read.clear()
+        await export(store)
+        marked = {table.name for table in tables.TABLES if table.exported == how}
+        assert read & named == marked, how
+
+
 async def test_a_prune_leaves_nothing_of_a_turn_behind(store: Store, place: Place) -> None:
     turn = claimed(await store.turns.claim(a_claim()))
     await store.turns.finish(a_wait(turn))
@@ -63,6 +121,12 @@ async def test_a_prune_leaves_nothing_of_a_turn_behind(store: Store, place: Plac
     left = {name for name in of_turns if place.rows(f"SELECT 1 FROM {name} WHERE turn = 1")}  # noqa: S608
     assert left == set()
     assert place.rows("SELECT n FROM turn") == [(2,)]
+
+
+def test_what_is_forgotten_by_a_rule_of_its_own_has_one() -> None:
+    source = Path(tables.__file__).parent.rglob("*.py")
+    rules = {name for file in source for name in _FORGETS.findall(file.read_text())}
+    assert {table.name for table in tables.TABLES if table.forgotten == "own"} <= rules
 
 
 async def test_a_proof_outlives_the_words(store: Store, place: Place) -> None:

@@ -5,6 +5,9 @@ forgotten   with the events of its turn (`events`), with the turn itself (`turn`
             (`running`), or never by its age (`kept`): what is ended there is ended by hand
 moves       a move (`migrate --to`) and a backup copy it; what belongs to the running of one store
             stays behind
+exported    with a run (`run export`), with what an agent keeps for a person (`memory export`), or
+            with a conversation (`/export`); what is not is an index, or serves the gateway alone,
+            and leaves with a backup
 
 Law. A table of the schema that is not named here is an error of ours; a test compares them.
 """
@@ -12,6 +15,7 @@ Law. A table of the schema that is not named here is an error of ours; a test co
 from typing import Final, Literal, NamedTuple
 
 Forgotten = Literal["events", "turn", "own", "running", "kept"]
+Exported = Literal["run", "memory", "conversation"]
 
 
 class Table(NamedTuple):
@@ -21,14 +25,15 @@ class Table(NamedTuple):
     forgotten: Forgotten
     moves: bool = True
     numbered: bool = False  # by `n`, which PostgreSQL counts itself
+    exported: Exported | None = None
 
 
 # In an order in which each row finds the one it refers to.
 TABLES: Final = (
-    Table("run", "own", numbered=True),
-    Table("turn", "turn", numbered=True),
-    Table("journal", "events", numbered=True),
-    Table("ledger", "kept", numbered=True),
+    Table("run", "own", numbered=True, exported="run"),
+    Table("turn", "turn", numbered=True, exported="run"),
+    Table("journal", "events", numbered=True, exported="run"),
+    Table("ledger", "kept", numbered=True, exported="run"),
     Table("pruned_run", "kept"),
     Table("lane", "kept"),
     Table("checkpoint", "kept"),
@@ -53,8 +58,8 @@ TABLES: Final = (
     Table("turn_seen", "turn"),
     Table("kept_call", "events"),
     Table("callback", "events"),
-    Table("outbound", "turn"),  # it holds receipts: a proof outlives the words
-    Table("interrupt", "events", numbered=True),
+    Table("outbound", "turn", exported="run"),  # it holds receipts: a proof outlives the words
+    Table("interrupt", "events", numbered=True, exported="run"),
     Table("rule", "kept", numbered=True),
     Table("person", "kept", numbered=True),
     Table("address", "kept"),
@@ -64,11 +69,11 @@ TABLES: Final = (
     Table("statement", "kept"),
     Table("dialogue", "kept"),
     Table("dialogue_turn", "kept"),
-    Table("conversation", "own", numbered=True),
-    Table("message", "own", numbered=True),
+    Table("conversation", "own", numbered=True, exported="conversation"),
+    Table("message", "own", numbered=True, exported="conversation"),
     Table("message_word", "own"),
-    Table("memory", "own", numbered=True),
-    Table("memory_version", "own"),
+    Table("memory", "own", numbered=True, exported="memory"),
+    Table("memory_version", "own", exported="memory"),
     Table("schedule", "kept", numbered=True),
     Table("firing", "own", numbered=True),
     Table("hook", "kept", numbered=True),
