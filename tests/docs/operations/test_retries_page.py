@@ -65,11 +65,6 @@ FIGURES = {
         f"up to {seconds(schedule.MOST_PAUSE_SECONDS)}",
     ],
     "a [task]": [f"{worker.MOST_LOST} times", seconds(StoreSettings().lease_seconds)],
-    "a conversation that": [
-        f"{scheduler.MOST_ATTEMPTS} attempts",
-        f"{seconds(scheduler.FIRST_PAUSE_SECONDS)}, doubled",
-        f"up to {seconds(scheduler.MOST_PAUSE_SECONDS)}",
-    ],
     "the end of a turn": [
         ", ".join(f"{wait:g}" for wait in unfinished.WAITS_SECONDS[:-1]) + " s",
         f"every {seconds(unfinished.WAITS_SECONDS[-1])}",

@@ -135,8 +135,8 @@ async def test_what_a_task_asks_for_is_told_in_its_words_and_its_answer_goes_on(
     again = await house.ask("POST", "/words/later", asking, headers=THIS_CALL | answer)
     assert again.body.decode() == f"TICKET {ticket}"
     assert (await ended(house, ticket)).body.decode() == f"TICKET {ticket} ready\nSAID accepted"
-    (told,) = await house.gateway.store.outbox.list(state=None, limit=10)
-    assert told.delivery.body == b"SAID accepted"
+    (stored,) = await house.gateway.store.outbox.list(state=None, limit=10)
+    assert stored.delivery.body == b"SAID accepted"
 
 
 async def test_its_agents_and_its_routes_are_told(house: House) -> None:

@@ -27,7 +27,8 @@ STAMP: Final = "stamp"
 _GIVEN: Final = "call"  # whose budget it is that came with a call
 _PARTS: Final = ("money", "calls", "tokens")
 _LIMITS_OF: Final = frozenset(  # what a limit belongs to, in the words that gateways tell
-    {"tangle", "caller_context", "mentionable", "travel", "chain", "samvad", "contextforge_hop"}
+    {"tangle", "caller_context", "mentionable", "a2a_hop", "contextforge_hop"}  # stamps
+    | {"travel", "chain", "samvad", "datalayer", "ca2a"}  # read beside a body, or in it
     | {"delegation", "task", "chain_depth"}
 )
 

@@ -111,8 +111,8 @@ class Words:
         return Question(about="agents" if name == "who" else "tasks")
 
     def asked(self, request: bytes, /) -> Ask:
-        said: Any = json.read_object(request)["say"]
-        return Ask(messages=(Message("user", (said,)),))
+        text: Any = json.read_object(request)["say"]
+        return Ask(messages=(Message("user", (text,)),))
 
     def _claim(self, arrival: Arrival, *, is_task: bool) -> Claim:
         body = json.read_object(arrival.body)
