@@ -1,9 +1,18 @@
-"""Finds a browser for the tests, or installs one, or says what to do."""
+"""Finds a browser for the tests, or installs one, or says what to do.
 
+Law. Files of tests run at once, and one of them looks at a time: what it installs, the others find
+     whole.
+"""
+
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Error, Playwright
@@ -14,10 +23,25 @@ WHAT_TO_DO = (
     "(Debian, Ubuntu: apt-get install chromium), or name one: CARNET_BROWSER=/path/to/chromium"
 )
 INSTALL_SECONDS = 500
+# Whatever else of this machine installs something just now has time to end.
+APT = ("apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300")
 
 
 def launch(playwright: Playwright) -> Browser:
     """A browser: the one that is named, one of this machine, or one that is installed now."""
+    with one_at_a_time():
+        return _launch(playwright)
+
+
+@contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Wait for whoever else looks for a browser for tests of this user."""
+    with Path(tempfile.gettempdir(), f"carnet-browser-{os.geteuid()}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _launch(playwright: Playwright) -> Browser:
     for path in _found():
         return _start(playwright, path)
     if _install_package():
@@ -50,8 +74,8 @@ def _install_package() -> bool:
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         return False
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    _run(["apt-get", "-qq", "update"], env)
-    return _run(["apt-get", "-qq", "-y", "--no-install-recommends", "install", "chromium"], env)
+    _run([*APT, "update"], env)
+    return _run([*APT, "-y", "--no-install-recommends", "install", "chromium"], env)
 
 
 def _run(command: list[str], env: dict[str, str] | None = None) -> bool:
