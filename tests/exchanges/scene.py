@@ -8,7 +8,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -17,6 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from carnet.testing.wait import until
 from tests.exchanges.cases.parts import play
 from tests.exchanges.tap import Passed, Tap, passing_on
 from tests.support.http import request
@@ -26,7 +26,6 @@ from tests.support.signing.signed import Sender
 HERE = Path(__file__).parent
 ACME, GLOBEX = "acme.example", "globex.example"
 START_SECONDS = 60.0
-LOOK_SECONDS = 0.01
 
 ALICE = Sender("agent://client-alice", kid="k-alice", seed=b"a" * 32)
 BOB = Sender("agent://client-bob", kid="k-bob", seed=b"b" * 32)
@@ -126,12 +125,16 @@ class Gateway:
             self._process = subprocess.Popen(  # noqa: S603  our own command
                 command, cwd=self.folder, env=environment(None), stdout=out, stderr=out
             )
-        deadline = time.monotonic() + START_SECONDS
-        while (found := _LISTENS.search(log.read_bytes())) is None:
-            is_late = time.monotonic() > deadline
-            assert self._process.poll() is None and not is_late, log.read_text()  # noqa: PT018
-            time.sleep(LOOK_SECONDS)
+        found = until(self._listens)
+        assert found is not None
         self.port = int(found[1])
+
+    def _listens(self) -> re.Match[bytes] | None:
+        """Where, once its log says so."""
+        log = self.folder / "log.jsonl"
+        assert self._process is not None, "it was not started"
+        assert self._process.poll() is None, log.read_text()
+        return _LISTENS.search(log.read_bytes())
 
     def kill(self) -> None:
         """End it, whatever it does."""

@@ -7,20 +7,17 @@ tells may be used by the next request. Nothing is sent at the same time as somet
 import http.client
 import json
 import socket
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
+from carnet.testing.wait import PATIENCE_SECONDS, until
 from tests.exchanges.cases.names import Names
 from tests.exchanges.scene import Scene
 from tests.exchanges.tap import Fields, Passed
 from tests.support.signing.signed import Signed
 
-PATIENCE_SECONDS = 30.0
-LOOK_SECONDS = 0.005
 STARTER = "acme"  # the plain token of that gateway
 
 Written = dict[str, Any]
@@ -72,7 +69,7 @@ class Stage:
         """
         self.scene.passed.clear()
         answer = self.quietly(request, to=to, host=host)
-        self.until(lambda: len(self.scene.passed) >= calls)
+        until(lambda: len(self.scene.passed) >= calls)
         written: Written = {"title": title, "to": to}
         written["request"] = self._request(request, self._host(to, host))
         passed = [self._passed(one, hides_passed) for one in _last_polls(self.scene.passed)]
@@ -88,13 +85,6 @@ class Stage:
     def quietly(self, request: Signed, *, to: str = "acme", host: str | None = None) -> Answer:
         """Send a request that belongs to no exchange."""
         return exchange(self.scene.gateways[to].port, request, self._host(to, host))
-
-    def until(self, condition: Callable[[], object]) -> None:
-        """Wait for it, but not for ever."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not condition():
-            assert time.monotonic() < deadline, "it did not come to pass"
-            time.sleep(LOOK_SECONDS)
 
     def _host(self, to: str, host: str | None) -> str:
         return f"127.0.0.1:{self.scene.gateways[to].port}" if host is None else host
@@ -157,7 +147,7 @@ class Stage:
 
     def has_begun(self, gate: str, at: str = "acme") -> None:
         """Wait until an agent waits at a gate."""
-        self.until((self._folder(at) / f"{gate}.begun").exists)
+        until((self._folder(at) / f"{gate}.begun").exists)
 
     def open(self, gate: str, at: str = "acme") -> None:
         """Let it go on."""

@@ -3,8 +3,12 @@
 import difflib
 from pathlib import Path
 
+import pytest
+
 from tests.exchanges.areas import AREAS
 from tests.exchanges.recording import Area, lines, read, recorded
+
+pytestmark = pytest.mark.timeout(600)  # two hundred of them, one after another
 
 SHOWN = 8  # differences that are shown in full
 

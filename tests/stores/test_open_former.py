@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from carnet.testing.wait import until
 from tests.exchanges.tap import Passed
-from tests.stores.former.house import HERE, Hooks, House, listening, signed, travelling, until
+from tests.stores.former.house import HERE, Hooks, House, listening, signed, travelling
 from tests.stores.support import servers
 
 RECORD = json.loads((HERE / "told.json").read_text())

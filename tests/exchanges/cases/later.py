@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from carnet.testing.wait import until
 from tests.exchanges.cases.chains import RUN, TURN
 from tests.exchanges.cases.signed import Signing
 from tests.exchanges.scene import ALICE, BOB
@@ -22,7 +23,7 @@ def about(sender: Sender, method: str, target: str, *, path: str = "") -> Signed
 def ended(stage: Stage, task: str, token: str) -> None:
     """Wait until a task has ended."""
     page = stage.plain("GET", f"/tasks/{task}", token=token)
-    stage.until(lambda: stage.quietly(page).json["status"] in {"done", "failed"})
+    until(lambda: stage.quietly(page).json["status"] in {"done", "failed"})
 
 
 def by_token(stage: Stage) -> None:
@@ -100,7 +101,7 @@ def by_token(stage: Stage) -> None:
 def _running(stage: Stage, task: str) -> str:
     """What does not depend on when it is asked: progress is written some time after it is told."""
     page = stage.plain("GET", f"/tasks/{task}")
-    stage.until(lambda: stage.quietly(page).json["progress"] == 0.5)
+    until(lambda: stage.quietly(page).json["progress"] == 0.5)
     return ""
 
 
@@ -119,7 +120,7 @@ def by_signature(stage: Stage) -> None:
 
     def done(agent: str, task: str) -> None:
         page = stage.plain("GET", f"/agents/{agent}{TASK}/{task}", token=None)
-        stage.until(lambda: stage.quietly(page).json["status"] in {"done", "failed"})
+        until(lambda: stage.quietly(page).json["status"] in {"done", "failed"})
 
     same: dict[str, Any] = {"traceId": "later-same", "spanId": "later-same-turn"}
     report: dict[str, Any] = {"skill": "report", "payload": {"gate": "gate-3"}}
@@ -127,7 +128,7 @@ def by_signature(stage: Stage) -> None:
     stage.has_begun("gate-3")
     ask("the same task, signed anew", "clerk", **report, **same)
     page = stage.plain("GET", f"/agents/clerk{TASK}/{task}", token=None)
-    stage.until(lambda: stage.quietly(page).json.get("progress") == 0.25)
+    until(lambda: stage.quietly(page).json.get("progress") == 0.25)
     poll("a task that runs", "clerk", task)
     poll("a task of another agent", "echo", task)
     stage.send("the task at the root", stage.plain("GET", f"{TASK}/{task}", token=None))
@@ -212,9 +213,7 @@ def at_globex(stage: Stage, signing: Signing) -> None:
     )
     task = stage.send("a task at Globex", request, to="globex").json["taskId"]
     target = f"/agents/clerk{TASK}/{task}"
-    stage.until(
-        lambda: stage.quietly(about(ALICE, "GET", target), to="globex").json["status"] == "done"
-    )
+    until(lambda: stage.quietly(about(ALICE, "GET", target), to="globex").json["status"] == "done")
     stage.send("polled with a signature", about(ALICE, "GET", target), to="globex")
     stage.send("polled without one", stage.plain("GET", target, token=None), to="globex")
     stage.send("polled by somebody else", about(BOB, "GET", target), to="globex")

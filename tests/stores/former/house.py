@@ -8,12 +8,12 @@ import json
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from carnet.testing.wait import PATIENCE_SECONDS, until
 from tests.exchanges.cases.carnets import Travelling
 from tests.exchanges.stage import Answer as Got
 from tests.exchanges.stage import exchange
@@ -23,8 +23,6 @@ from tests.support.signing.signed import Sender, Signed, message
 
 HERE = Path(__file__).parent
 RECORDED = "127.77.3.9:18471"
-PATIENCE_SECONDS = 60.0
-LOOK_SECONDS = 0.02
 ALICE = Sender("agent://client-alice", kid="k-alice", seed=b"a" * 32)
 _LISTENS = re.compile(rb"\"path\":\"http://127\.0\.0\.1:(\d+)")
 _COMPLETION = {
@@ -48,14 +46,6 @@ _COMPLETION = {
         "run_cost": "0.001",
     },
 }
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Wait for it, but not for ever."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(LOOK_SECONDS)
 
 
 def elsewhere(broken: int) -> Callable[[Received], Answer]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import carnet
 from carnet.stores import migration
+from carnet.testing.wait import until
 from tests.exchanges.scene import INITECH
 from tests.exchanges.stage import Answer
 from tests.stores.former.house import (
@@ -25,7 +26,6 @@ from tests.stores.former.house import (
     listening,
     signed,
     travelling,
-    until,
 )
 from tests.stores.support import servers
 
