@@ -100,8 +100,8 @@ TANGLE = (
     Mutant(
         "tangle:refusal:message",
         "errors/refused_call.py",
-        "arrived at depth {observed}; the limit here is {limit}.",
-        "arrived too deep.",
+        """{words} at depth {self.facts['observed']}; {what} here is {self.facts['limit']}.""",
+        "{words} too deep; {what} here was reached.",
     ),
     Mutant(
         "tangle:stack:every-section",
