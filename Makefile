@@ -154,7 +154,8 @@ stores: $(VENV)/.dev ## Run all tests, those of gateways on both stores, where m
 
 .PHONY: crash
 crash: $(VENV)/.dev ## Run the kills of the tests on both stores, then 300 under load and 10 at every crash point
-	@$(BIN)/python -m pytest -q --stores=both $(AT_ONCE) tests/crash
+	@$(BIN)/python -m pytest -q --stores=both $(AT_ONCE) tests/crash $$(find tests -name 'test_*killed.py') \
+	  tests/interop/composition/test_orchestrator.py
 	@$(BIN)/python -m tests.crash $(ARGS)
 
 .PHONY: drain

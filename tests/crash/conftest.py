@@ -1,36 +1,16 @@
-"""Gateway A on either store, and B behind it; A is what dies. See choosing.py for the store."""
+"""Gateway A on either store, and B behind it; A is what dies. The store: points/choice.py."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from tests.crash.points.choice import ByStore
+from tests.crash.points.choice import ByStore, pytest_generate_tests, store
 from tests.faults.scene import Pair, two_gateways
-from tests.selection import STORES, chosen
 from tests.stores.conftest import place
 from tests.stores.support import servers
 
 __all__ = ["driver", "pair", "pairs", "place", "pytest_generate_tests", "store"]
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "store" in metafunc.fixturenames and metafunc.config.getoption("stores") == "both":
-        metafunc.parametrize("store", named(metafunc.function.__name__), indirect=True)
-
-
-def named(test: str) -> tuple[str, ...]:
-    """The stores that a test is about: one that it names, or both."""
-    return tuple(store for store in STORES if store in test) or STORES
-
-
-@pytest.fixture
-def store(request: pytest.FixtureRequest) -> str:
-    if hasattr(request, "param"):
-        return str(request.param)
-    name = request.node.name
-    stores = named(name.partition("[")[0])
-    return chosen(name) if len(stores) > 1 else stores[0]
 
 
 @pytest.fixture

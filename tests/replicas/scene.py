@@ -110,6 +110,14 @@ class House:
         """The amounts that were posted for a run."""
         return [n for (n,) in self.rows("SELECT amount FROM ledger WHERE run = ? ORDER BY n", run)]
 
+    def end_lease(self, run: str) -> None:
+        """As if the gateway that runs a turn of a run had been silent for a minute."""
+        self.rows(
+            "UPDATE worker SET until = until - 60000000 WHERE id IN (SELECT t.worker FROM turn t"
+            " JOIN run r ON r.n = t.run WHERE r.id = ? AND t.state = 'running')",
+            run,
+        )
+
     def ran(self, run: str, what: str = "began") -> int:
         """How many executions of a run began, or were left, in all processes together."""
         return sum(line[:2] == (what, run) for line in self.trace())

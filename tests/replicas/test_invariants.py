@@ -27,7 +27,6 @@ Key = tuple[str, str, int]  # agent, run, whose token
 EXAMPLES = int(os.environ.get("CARNET_REPLICA_EXAMPLES", "4"))
 STEPS = 8
 LAST_DEPTH = 3
-LEASE = "[store]\nlease_seconds = 3\n"
 LIVES = "SELECT id FROM worker"
 
 agents = st.sampled_from(["words", "words", "family", "deep", "broken"])
@@ -238,10 +237,7 @@ def text_of(answer: Answer, *, stream: bool) -> str:
 def test_calls_over_two_gateways_keep_the_invariants(
     tmp_path_factory: pytest.TempPathFactory, server: servers.Server
 ) -> None:
-    folder = tmp_path_factory.mktemp("invariants")
-    with a_house(folder, server) as house:
-        config = folder / "carnet.toml"
-        config.write_text(config.read_text().replace("[store]\n", LEASE, 1))
+    with a_house(tmp_path_factory.mktemp("invariants"), server) as house:
         Calls.house = house
         Calls.secrets = [house.token, house.operator.new_token("limited", "--limit", "1000")]
         Calls.lives = []

@@ -1,6 +1,6 @@
 """A gateway that sleeps, dies or is cut off from the database, and the others beside it (F26, F27).
 
-Leases are short here, so that nobody has to wait half a minute for a gateway that is gone.
+A lease is ended by hand, so that nobody has to wait half a minute for a gateway that is gone.
 """
 
 import asyncio
@@ -26,8 +26,7 @@ from tests.replicas.scene import (
     through,
 )
 from tests.stores.support import servers
-
-LEASE = "[store]\nlease_seconds = 3\n"
+from tests.support.commands import USUAL
 
 
 class Pair:
@@ -37,7 +36,8 @@ class Pair:
         self.house = house
         self.proxy = proxy
         (self.near,) = house.open(1)
-        (self.far,) = house.open(1, {"CARNET__STORE__URL": through(proxy, house.database)})
+        far = {"CARNET__STORE__URL": through(proxy, house.database), USUAL: "1"}
+        (self.far,) = house.open(1, far)
 
     @contextmanager
     def asleep(self) -> Iterator[None]:
@@ -61,13 +61,12 @@ class Pair:
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory, server: servers.Server) -> Iterator[Pair]:
-    folder = tmp_path_factory.mktemp("lost")
-    with a_house(folder, server) as house:
-        config = folder / "carnet.toml"
-        config.write_text(config.read_text().replace("[store]\n", LEASE, 1))
-        with ToxicProxy(far_side(house.database)) as proxy:
-            yield Pair(house, proxy)
-            house.close()
+    with (
+        a_house(tmp_path_factory.mktemp("lost"), server) as house,
+        ToxicProxy(far_side(house.database)) as proxy,
+    ):
+        yield Pair(house, proxy)
+        house.close()
 
 
 @pytest.fixture
@@ -103,6 +102,7 @@ async def test_turns_are_taken_over_and_their_late_writer_is_refused(
     ]
     await until_so(lambda: _have_begun(house, streams, 1))
     with how(pair):
+        house.end_lease(next(iter(streams)))  # of both: they run at one gateway
         waiting = [
             asyncio.create_task(answered(people, pair.near, run, stream=stream))
             for run, stream in streams.items()
@@ -173,6 +173,7 @@ async def test_the_turns_of_a_killed_gateway_are_released_and_run_again_elsewher
     async with people.reading(pair.near, run) as attached:
         await attached.until(b'"0 "')
         victim.kill()
+        house.end_lease(run)
         house.allow(run, "end")
         body = await attached.rest()
     assert b"outcome_unknown" in body

@@ -12,9 +12,9 @@ from carnet.stores.open import Store
 from carnet.stores.postgres import writer
 from tests.stores.support import servers
 from tests.stores.support.scenes import Place
+from tests.support.commands import CONNECT_SECONDS
 
 DRIVERS = ("sqlite", "postgres")
-PATIENCE_SECONDS = 20.0  # with a server of tests that run beside others, on a machine that is busy
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -37,8 +37,7 @@ def place(
 ) -> Place:
     if driver == "sqlite":
         return Place(tmp_path)
-    if "proxy" not in request.fixturenames:  # else the test asks how long it waits for a database
-        monkeypatch.setattr(writer, "CONNECT_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(writer, "CONNECT_SECONDS", CONNECT_SECONDS)
     server: servers.Server = request.getfixturevalue("server")  # not started for SQLite alone
     return Place(tmp_path, server.fresh())
 

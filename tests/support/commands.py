@@ -42,6 +42,11 @@ AND = (
     ),
     *("uvicorn.lifespan.off", "uvicorn.protocols.http.httptools_impl"),
 )
+# How long what runs here waits for PostgreSQL, and for a neighbour to stop a turn: it runs beside
+# other tests, on a machine that is busy. With USUAL in its environment it waits as a gateway does.
+CONNECT_SECONDS = 20.0
+STOP_SECONDS = 30.0
+USUAL = "TESTS_USUAL_WAITS"
 
 
 class Commands:
@@ -254,8 +259,13 @@ def _leave() -> None:
 def _go_on(module: str, words: list[str]) -> None:
     """Run it; what goes on ends as a program does."""
     from carnet import faults  # noqa: PLC0415  not by who only asks
+    from carnet.runtime.turns import runner  # noqa: PLC0415
+    from carnet.stores.postgres import writer  # noqa: PLC0415
 
     importlib.reload(faults)  # it looks at the environment when it is imported
+    if USUAL not in os.environ:
+        vars(writer)["CONNECT_SECONDS"] = CONNECT_SECONDS
+        vars(runner)["STOP_SECONDS"] = STOP_SECONDS
     sys.argv[:] = ["carnet", *words]
     sys.path[0] = os.getcwd()  # noqa: PTH109
     if module != CARNET:

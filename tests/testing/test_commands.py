@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from carnet.testing.wait import until
-from tests.support.commands import commands
+from tests.support.commands import CONNECT_SECONDS, STOP_SECONDS, USUAL, commands
 from tests.support.organisation import Organisation
 
 SHOWS = '''
@@ -19,8 +19,11 @@ async def shows(visit):
     import sys
 
     from carnet import faults
+    from carnet.runtime.turns.runner import STOP_SECONDS
+    from carnet.stores.postgres.writer import CONNECT_SECONDS
 
     yield f"{os.getpid()} {faults.armed()} {os.environ.get('CARNET_OF_ONE', '')} {sys.path[0]}"
+    yield f" {CONNECT_SECONDS} {STOP_SECONDS}"
 '''
 AGENT = '[agents.shows]\nkind = "python"\ntarget = "agents:shows"\n'
 
@@ -49,11 +52,12 @@ def exists(pid: int) -> bool:
 def test_a_forked_gateway_is_a_process_with_its_own_folder_and_environment(
     acme: Organisation,
 ) -> None:
-    acme.start(env={"CARNET_OF_ONE": "mine", "CARNET_NOTE_POINTS": "1"})
-    assert acme.ask("shows", "") == f"{pid_of(acme)} True mine {acme.folder}"
+    acme.start(env={"CARNET_OF_ONE": "mine", "CARNET_NOTE_POINTS": "1", USUAL: "1"})
+    assert acme.ask("shows", "") == f"{pid_of(acme)} True mine {acme.folder} 0.9 5.0"
     assert acme.stop() == 0
     acme.start()
-    assert acme.ask("shows", "") == f"{pid_of(acme)} False  {acme.folder}"
+    patient = f"{CONNECT_SECONDS} {STOP_SECONDS}"
+    assert acme.ask("shows", "") == f"{pid_of(acme)} False  {acme.folder} {patient}"
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGABRT])

@@ -4,9 +4,31 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import Generic, TypeVar
 
+import pytest
+
+from tests.selection import STORES, chosen
 from tests.support.organisation import shared_with_others
 
 T = TypeVar("T")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "store" in metafunc.fixturenames and metafunc.config.getoption("stores") == "both":
+        metafunc.parametrize("store", named(metafunc.function.__name__), indirect=True)
+
+
+def named(test: str) -> tuple[str, ...]:
+    """The stores that a test is about: one that it names, or both."""
+    return tuple(store for store in STORES if store in test) or STORES
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest) -> str:
+    if hasattr(request, "param"):
+        return str(request.param)
+    name = request.node.name
+    stores = named(name.partition("[")[0])
+    return chosen(name) if len(stores) > 1 else stores[0]
 
 
 class ByStore(Generic[T]):

@@ -1,7 +1,7 @@
 """Every crash point of a gateway: die there, start again, and compare what is there with the spec.
 
 Each case gives the faults that it found; none is well. The tests run each once, on the store that
-choosing.py names; `make crash` ten times on each.
+choice.py names; `make crash` ten times on each.
 """
 
 import sqlite3

@@ -1,7 +1,7 @@
 """Every crash point of a task with a callback: die there, start again, and look at the task.
 
 Each case gives the faults that it found; none is well. The tests run each once, on the store that
-choosing.py names; `make crash` ten times on each.
+choice.py names; `make crash` ten times on each.
 """
 
 import signal

@@ -1,6 +1,6 @@
 """kill -9 at every crash point: nothing acknowledged is lost, run again or billed twice.
 
-Each is tried on the store that choosing.py names; `make crash` does each on both, ten times.
+Each is tried on the store that choice.py names; `make crash` does each on both, ten times.
 """
 
 from collections import Counter

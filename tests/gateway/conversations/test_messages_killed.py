@@ -1,6 +1,6 @@
 """kill -9 at every point at which something of a conversation is written.
 
-Each is tried on one of the stores; what a store does at the others is the same code.
+Each is tried on one of the stores, in `make crash` on both.
 """
 
 from collections.abc import Iterator
@@ -10,12 +10,13 @@ from http.client import HTTPException
 import pytest
 
 from carnet.testing.wait import until
-from tests.crash.points.choice import ByStore
+from tests.crash.points.choice import ByStore, pytest_generate_tests, store
 from tests.faults.stores import end_leases, move_to, number
 from tests.gateway.conversations.scene import AGENTS, Person, StreamReply, numbers
-from tests.selection import chosen
 from tests.stores.support import servers
 from tests.support.organisation import Organisation
+
+__all__ = ["pytest_generate_tests", "store"]
 
 SENT = ("message.before_keep", "message.kept", "message.before_settle", "message.settled")
 DELETED = ("conversation.before_delete", "conversation.deleted")
@@ -43,8 +44,8 @@ def homes(
 
 
 @pytest.fixture
-def home(homes: ByStore[Organisation], request: pytest.FixtureRequest) -> Organisation:
-    return homes[chosen(request.node.name)]
+def home(store: str, homes: ByStore[Organisation]) -> Organisation:
+    return homes[store]
 
 
 def killed(home: Organisation, point: str) -> None:

@@ -7,12 +7,13 @@ from http.client import HTTPException
 import pytest
 
 from carnet.testing.wait import until
-from tests.crash.points.choice import ByStore
+from tests.crash.points.choice import ByStore, pytest_generate_tests, store
 from tests.faults.stores import end_leases, move_to
 from tests.gateway.people.browser import Browser, Somebody
-from tests.selection import chosen
 from tests.stores.support import servers
 from tests.support.organisation import Organisation
+
+__all__ = ["pytest_generate_tests", "store"]
 
 BEGUN = {"session.before_keep": True, "session.kept": False}  # whether the link is still good
 ENDED = {"session.before_end": True, "session.ended": False}  # whether she is still signed in
@@ -37,8 +38,8 @@ def homes(
 
 
 @pytest.fixture
-def home(homes: ByStore[Organisation], request: pytest.FixtureRequest) -> Organisation:
-    return homes[chosen(request.node.name)]
+def home(store: str, homes: ByStore[Organisation]) -> Organisation:
+    return homes[store]
 
 
 def restarted(home: Organisation) -> None:

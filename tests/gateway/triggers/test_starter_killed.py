@@ -1,6 +1,6 @@
 """kill -9 at every point at which something of a schedule or a hook is written.
 
-Each is tried on one of the stores; what a store does at the others is the same code.
+Each is tried on one of the stores, in `make crash` on both.
 """
 
 import json
@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from carnet.testing.wait import until
-from tests.crash.points.choice import ByStore
+from tests.crash.points.choice import ByStore, pytest_generate_tests, store
 from tests.faults.stores import end_leases, move_to, rows
 from tests.gateway.conversations.scene import AGENTS, numbers
 from tests.gateway.triggers.scene import Owner, send
-from tests.selection import chosen
 from tests.stores.support import servers
 from tests.support.organisation import Organisation
+
+__all__ = ["pytest_generate_tests", "store"]
 
 HOOK = ("hook.before_keep", "hook.kept", "firing.leased", "firing.begun")
 SCHEDULE = ("schedule.before_tick", "schedule.ticked", "firing.before_end", "firing.ended")
@@ -47,8 +48,8 @@ def homes(
 
 
 @pytest.fixture
-def home(homes: ByStore[Organisation], request: pytest.FixtureRequest) -> Organisation:
-    return homes[chosen(request.node.name)]
+def home(store: str, homes: ByStore[Organisation]) -> Organisation:
+    return homes[store]
 
 
 def begun_once(owner: Owner, word: str) -> list[dict[str, Any]]:

@@ -13,7 +13,6 @@ from tests.stores.support import servers
 from tests.support.http import HeaderList, request, stream
 from tests.support.webhooks.receivers import Receivers, receiving
 
-LEASE = "[store]\nlease_seconds = 3\n"
 ASKS = '\n[agents.asks]\nkind = "python"\ntarget = "agents:asks"\nprice = "0.0002"\n'
 AGENT = """
 
@@ -33,15 +32,14 @@ def receivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Receivers]:
 
 
 @pytest.fixture(scope="module")
-def short(
+def pair(
     tmp_path_factory: pytest.TempPathFactory, server: servers.Server, receivers: Receivers
 ) -> Iterator[House]:
-    """A house of two whose gateways are given up after three seconds."""
+    """Two gateways."""
     folder = tmp_path_factory.mktemp("a2a")
     allowed = f'\n[egress]\nallow = ["127.0.0.1:{receivers.ports["well"]}"]\n'
     with a_house(folder, server, ASKS + allowed) as house:
-        config, agents = folder / "carnet.toml", folder / "agents.py"
-        config.write_text(config.read_text().replace("[store]\n", LEASE, 1))
+        agents = folder / "agents.py"
         agents.write_text(agents.read_text() + AGENT)
         house.open(2)
         yield house
@@ -129,11 +127,11 @@ def state_of(frame: Frame) -> str:
 
 
 def test_a_task_of_one_gateway_is_read_listed_followed_and_cancelled_at_another(
-    short: House,
+    pair: House,
 ) -> None:
-    here, there = short.replicas[:2]
-    caller = Caller(short, "a2a_moved")
-    short.allow(caller.run, "0")
+    here, there = pair.replicas[:2]
+    caller = Caller(pair, "a2a_moved")
+    pair.allow(caller.run, "0")
     frames, task = caller.begin(here)
     with closing(frames):  # type: ignore[type-var]
         until_text(frames, "0 ")
@@ -148,16 +146,16 @@ def test_a_task_of_one_gateway_is_read_listed_followed_and_cancelled_at_another(
         assert ended["status"]["state"] == "TASK_STATE_CANCELED"
         assert state_of(list(reader)[-1]) == "TASK_STATE_CANCELED"
         assert state_of(list(frames)[-1]) == "TASK_STATE_CANCELED"
-    until(lambda: short.ran(caller.run, "left") == 1)
+    until(lambda: pair.ran(caller.run, "left") == 1)
     assert caller.result(here, "GetTask", id=task)["status"] == ended["status"]
-    assert (short.ran(caller.run), short.billed(caller.run)) == (1, [])
+    assert (pair.ran(caller.run), pair.billed(caller.run)) == (1, [])
 
 
 def test_what_a_task_of_one_gateway_asks_is_answered_and_told_of_at_another(
-    short: House, receivers: Receivers
+    pair: House, receivers: Receivers
 ) -> None:
-    here, there = short.replicas[:2]
-    caller = Caller(short, "a2a_asks", "asks")
+    here, there = pair.replicas[:2]
+    caller = Caller(pair, "a2a_asks", "asks")
     began = caller.result(here, "SendMessage", **caller.message("weather"))["task"]
     assert began["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
     task = began["id"]
@@ -183,12 +181,12 @@ def test_what_a_task_of_one_gateway_asks_is_answered_and_told_of_at_another(
 
     until(lambda: len(reported()) == 1)
     assert json.loads(reported()[0]["body"])["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
-    assert short.billed(caller.run) == [PRICE]
+    assert pair.billed(caller.run) == [PRICE]
 
 
-def test_a_task_that_waits_at_one_gateway_is_cancelled_at_another(short: House) -> None:
-    here, there = short.replicas[:2]
-    caller = Caller(short, "a2a_dropped", "asks")
+def test_a_task_that_waits_at_one_gateway_is_cancelled_at_another(pair: House) -> None:
+    here, there = pair.replicas[:2]
+    caller = Caller(pair, "a2a_dropped", "asks")
     task = caller.result(here, "SendMessage", **caller.message("weather"))["task"]["id"]
     ended = caller.result(there, "CancelTask", id=task)
     assert ended["status"]["state"] == "TASK_STATE_CANCELED"
@@ -198,15 +196,15 @@ def test_a_task_that_waits_at_one_gateway_is_cancelled_at_another(short: House) 
 
 
 def test_who_was_away_is_told_every_event_once_and_in_order_at_another_gateway(
-    short: House,
+    pair: House,
 ) -> None:
-    here, there = short.replicas[:2]
-    caller = Caller(short, "a2a_away")
-    short.allow(caller.run, "0")
+    here, there = pair.replicas[:2]
+    caller = Caller(pair, "a2a_away")
+    pair.allow(caller.run, "0")
     frames, task = caller.begin(here)
     before = until_text(frames, "0 ")
     frames.close()  # type: ignore[attr-defined]
-    short.allow(caller.run, "1", "2")
+    pair.allow(caller.run, "1", "2")
     other = caller.read(here, "SubscribeToTask", id=task)
     next(other)
     everything = until_text(
@@ -217,7 +215,7 @@ def test_who_was_away_is_told_every_event_once_and_in_order_at_another_gateway(
     firsts = [next(reader)[1] for reader in (back, again)]
     assert [first["task"]["id"] for first in firsts] == [task, task]
     after, anew = until_text(back, "2 "), until_text(again, "2 ")
-    short.allow(caller.run, "3", "end")
+    pair.allow(caller.run, "3", "end")
     after, anew, everything = [*after, *back], [*anew, *again], [*everything, *other]
     assert text_of(before) + text_of(after) == "0 1 2 3 "
     assert text_of(anew) == text_of(everything) == "0 1 2 3 "
@@ -228,49 +226,49 @@ def test_who_was_away_is_told_every_event_once_and_in_order_at_another_gateway(
         counts = [tuple(map(int, name.split("."))) for name, _ in reported]
         assert counts == sorted(set(counts))
         assert state_of(reported[-1]) == "TASK_STATE_COMPLETED"
-    assert (short.ran(caller.run), short.billed(caller.run)) == (1, [PRICE])
+    assert (pair.ran(caller.run), pair.billed(caller.run)) == (1, [PRICE])
 
 
-def test_the_task_of_a_gateway_that_died_under_its_reader_is_told_as_failed(short: House) -> None:
-    there = short.replicas[0]
-    caller = Caller(short, "a2a_lost")
-    (victim,) = short.open(1)
-    short.allow(caller.run, "0")
+def test_the_task_of_a_gateway_that_died_under_its_reader_is_told_as_failed(pair: House) -> None:
+    there = pair.replicas[0]
+    caller = Caller(pair, "a2a_lost")
+    (victim,) = pair.open(1)
+    pair.allow(caller.run, "0")
     frames, task = caller.begin(victim)
     until_text(frames, "0 ")
     reader = caller.read(there, "SubscribeToTask", id=task)
     next(reader)
     until_text(reader, "0 ")
     victim.kill()
+    pair.end_lease(caller.run)
     last = list(reader)[-1]
     assert state_of(last) == "TASK_STATE_FAILED"
     shown = caller.result(there, "GetTask", id=task)
     assert shown["status"]["state"] == "TASK_STATE_FAILED"
     assert caller.ask(there, "CancelTask", id=task)["error"]["code"] == -32002
-    assert (short.ran(caller.run), short.billed(caller.run)) == (1, [])
+    assert (pair.ran(caller.run), pair.billed(caller.run)) == (1, [])
 
 
 def test_a_task_that_nobody_waited_for_is_run_on_by_another_gateway(
     tmp_path_factory: pytest.TempPathFactory, server: servers.Server
 ) -> None:
     with a_house(tmp_path_factory.mktemp("alone"), server) as house:
-        config = house.folder / "carnet.toml"
-        config.write_text(config.read_text().replace("[store]\n", LEASE, 1))
         _is_run_on(house)
 
 
-def _is_run_on(short: House) -> None:
-    caller = Caller(short, "a2a_runs_on")
-    (victim,) = short.open(1)
+def _is_run_on(house: House) -> None:
+    caller = Caller(house, "a2a_runs_on")
+    (victim,) = house.open(1)
     wish = {"returnImmediately": True}
     task = caller.result(victim, "SendMessage", **caller.message("go"), configuration=wish)["task"]
-    until(lambda: short.ran(caller.run) == 1)
-    (there,) = short.open(1)
+    until(lambda: house.ran(caller.run) == 1)
+    (there,) = house.open(1)
     victim.kill()
-    until(lambda: short.ran(caller.run) == 2)
+    house.end_lease(caller.run)
+    until(lambda: house.ran(caller.run) == 2)
     reader = caller.read(there, "SubscribeToTask", id=task["id"])
     first = next(reader)  # nothing is asked before: a task that has ended is not subscribed to
-    short.allow(caller.run, "0", "end")
+    house.allow(caller.run, "0", "end")
     reported = [first, *reader]
     assert (text_of(reported), state_of(reported[-1])) == ("0 ", "TASK_STATE_COMPLETED")
-    assert short.billed(caller.run) == [PRICE]
+    assert house.billed(caller.run) == [PRICE]

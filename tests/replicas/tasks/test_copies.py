@@ -12,9 +12,8 @@ from tests.faults.stores import rows
 from tests.replicas.scene import Replica
 from tests.stores.support import servers
 
-LEASE = {"CARNET__STORE__LEASE_SECONDS": "3"}
 AT_ONCE = 4  # of one gateway
-SHARED = {**LEASE, "CARNET__LIMITS__TASKS_PER_AGENT": str(AT_ONCE)}
+SHARED = {"CARNET__LIMITS__TASKS_PER_AGENT": str(AT_ONCE)}
 
 
 @pytest.fixture
@@ -47,6 +46,11 @@ def workers(scene: TaskScene) -> dict[str, str]:
     return dict(rows(scene.acme, sql))
 
 
+def end_lease(scene: TaskScene, worker: str) -> None:
+    """As if a gateway had been silent for a minute."""
+    rows(scene.acme, "UPDATE worker SET until = until - 60000000 WHERE id = ?", worker)
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_the_tasks_of_two_gateways_are_run_by_either_and_finished_by_the_one_that_lives(
     how: signal.Signals, scene: TaskScene, other: Replica
@@ -61,8 +65,10 @@ def test_the_tasks_of_two_gateways_are_run_by_either_and_finished_by_the_one_tha
     victim = str(scene.acme.process.pid)
     its_own = [run for run, pid in runners(scene, "first").items() if pid == victim]
     assert its_own
+    worker = workers(scene)[its_own[0]]
 
     assert scene.signal(how) == (0 if how == signal.SIGTERM else -how)
+    end_lease(scene, worker)
     scene.port = other.port
     assert {run: scene.accepted(run) for run in runs} == tasks
     for run in runs:
@@ -86,6 +92,7 @@ def test_f27_a_gateway_that_stood_still_too_long_takes_no_more_steps_of_its_task
     until(lambda: scene.is_held(run), bool)
     assert scene.acme.process is not None
     scene.acme.process.send_signal(signal.SIGSTOP)
+    end_lease(scene, workers(scene)[run])
     other.signal(signal.SIGCONT)
     scene.port = other.port
     until(lambda: scene.attempts(run), lambda found: found == [("running", 2)])

@@ -16,7 +16,6 @@ kind = "conversation"
 participants = ["echo", "stepwise"]
 max_turns = 2
 """
-LEASE = "[store]\nlease_seconds = 3\n"
 
 
 def send(house: House, method: str, url: str, body: bytes | None = None, **run: str) -> Reply:
@@ -70,43 +69,42 @@ def test_a_task_is_cancelled_at_any_gateway(house: House, four: list[Replica]) -
 
 
 @pytest.fixture
-def short(tmp_path_factory: pytest.TempPathFactory, server: servers.Server) -> Iterator[House]:
-    """A house whose gateways are given up after three seconds."""
-    folder = tmp_path_factory.mktemp("tasks")
-    with a_house(folder, server) as house:
-        config = folder / "carnet.toml"
-        config.write_text(config.read_text().replace("[store]\n", LEASE, 1) + PANEL)
+def empty(tmp_path_factory: pytest.TempPathFactory, server: servers.Server) -> Iterator[House]:
+    """A house of its own, where no gateway runs."""
+    with a_house(tmp_path_factory.mktemp("tasks"), server, PANEL) as house:
         yield house
 
 
-def test_the_tasks_of_a_gateway_that_died_are_run_by_another(short: House) -> None:
+def test_the_tasks_of_a_gateway_that_died_are_run_by_another(empty: House) -> None:
     run = "tasks_lost"
-    (first,) = short.open(1)
-    task = accepted(short, first, run, "stepwise")
-    until(lambda: short.ran(run) == 1)
-    (second,) = short.open(1)
+    (first,) = empty.open(1)
+    task = accepted(empty, first, run, "stepwise")
+    until(lambda: empty.ran(run) == 1)
+    (second,) = empty.open(1)
     first.kill()
-    until(lambda: short.ran(run) == 2)
-    short.allow(run, "0", "end")
-    until(lambda: has_ended(short, second, task))
-    page = seen(short, second, task)
+    empty.end_lease(run)
+    until(lambda: empty.ran(run) == 2)
+    empty.allow(run, "0", "end")
+    until(lambda: has_ended(empty, second, task))
+    page = seen(empty, second, task)
     assert (page["status"], page["attempt"], page["result"]) == ("done", 2, {"text": "0 "})
-    assert short.billed(run) == [PRICE]
-    assert short.rows("SELECT name FROM purse WHERE reserved <> 0") == []
+    assert empty.billed(run) == [PRICE]
+    assert empty.rows("SELECT name FROM purse WHERE reserved <> 0") == []
 
 
-def test_the_conversation_of_a_gateway_that_died_is_driven_on_by_another(short: House) -> None:
+def test_the_conversation_of_a_gateway_that_died_is_driven_on_by_another(empty: House) -> None:
     run = "tasks_panel"
-    (first,) = short.open(1)
-    task = accepted(short, first, run, "panel")
-    until(lambda: short.ran(run) == 2)  # one has spoken, the other one speaks
-    (second,) = short.open(1)
+    (first,) = empty.open(1)
+    task = accepted(empty, first, run, "panel")
+    until(lambda: empty.ran(run) == 2)  # one has spoken, the other one speaks
+    (second,) = empty.open(1)
     first.kill()
-    until(lambda: short.ran(run) == 3)
-    short.allow(run, "0", "end")
-    until(lambda: has_ended(short, second, task))
-    page = seen(short, second, task)
+    empty.end_lease(run)
+    until(lambda: empty.ran(run) == 3)
+    empty.allow(run, "0", "end")
+    until(lambda: has_ended(empty, second, task))
+    page = seen(empty, second, task)
     assert (page["status"], page["attempt"]) == ("done", 2)
     assert page["result"] == {"text": "[echo] a b\n[stepwise] 0\n"}
-    assert short.ran(run) == 3  # who was recorded has not spoken again
-    assert short.billed(run) == [0, PRICE, 0]  # of one, of the other, and of the conversation
+    assert empty.ran(run) == 3  # who was recorded has not spoken again
+    assert empty.billed(run) == [0, PRICE, 0]  # of one, of the other, and of the conversation

@@ -3,7 +3,6 @@
 import asyncio
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,12 +16,13 @@ from carnet.ports.calls.turns import Claimed, Known
 from carnet.ports.trust.trust import NewToken
 from carnet.stores.migration import migrations
 from carnet.stores.open import Store, migrate_store, start_store
+from carnet.stores.postgres import writer
 from carnet.stores.postgres.sessions import MOST
 from carnet.stores.postgres.writer import CONNECT_SECONDS
 from carnet.testing.wait import until_so
 from tests.stores.support import servers
 from tests.stores.support.proxies import Proxy
-from tests.stores.support.scenes import Place, a_claim, a_finish, claimed, finished
+from tests.stores.support.scenes import Place, a_claim, a_finish, claimed, end_upkeep, finished
 
 BUSY_SECONDS = 20.0  # a guard against waiting for ever, on a machine that is busy
 WAITING = (
@@ -78,31 +78,34 @@ async def waiting_commits(place: Place) -> AsyncIterator[None]:
             await connection.execute("DROP TABLE probe")
 
 
-async def kill_who_waits_for(place: Place, event: str) -> None:
-    """Terminate the one connection of the store that waits in the server for this."""
-    async with outside(place) as connection:
+async def kill_who_waits_for(killer: Any, event: str) -> None:  # noqa: ANN401, RUF100
+    """Terminate the one connection of the store that waits in the server for this.
 
-        async def is_killed() -> bool:
-            killed = await connection.fetch(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND wait_event = $1",
-                event,
-            )
-            return bool(killed)
+    The server does not let it wait for long, so the connection that kills it is there before.
+    """
 
-        await until_so(is_killed)
+    async def is_killed() -> bool:
+        killed = await killer.fetch(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event = $1",
+            event,
+        )
+        return bool(killed)
+
+    await until_so(is_killed)
 
 
 async def test_a_postgres_connection_killed_between_statements_wrote_nothing(
     store: Store, place: Place
 ) -> None:
+    end_upkeep(store)
     before = place.counts()
-    async with outside(place) as connection:
+    async with outside(place) as connection, outside(place) as killer:
         transaction = connection.transaction()
         await transaction.start()
         await connection.execute("LOCK TABLE turn IN EXCLUSIVE MODE")
         waiting = asyncio.ensure_future(store.turns.claim(a_claim()))
-        await kill_who_waits_for(place, "relation")
+        await kill_who_waits_for(killer, "relation")
         with pytest.raises(StorageUnavailable):
             await waiting
         await transaction.rollback()
@@ -117,11 +120,12 @@ async def test_a_postgres_connection_killed_during_a_commit_that_fails_is_unknow
     try:
         place.rows(SLOW)
         place.rows(SLOW_COMMIT)
-        waiting = asyncio.gather(
-            *[store.turns.claim(a_claim(f"r{i}")) for i in range(3)], return_exceptions=True
-        )
-        await kill_who_waits_for(place, "PgSleep")
-        assert [type(answer) for answer in await waiting] == [OutcomeUnknown] * 3
+        async with outside(place) as killer:
+            waiting = asyncio.gather(
+                *[store.turns.claim(a_claim(f"r{i}")) for i in range(3)], return_exceptions=True
+            )
+            await kill_who_waits_for(killer, "PgSleep")
+            assert [type(answer) for answer in await waiting] == [OutcomeUnknown] * 3
     finally:
         place.rows("DROP TRIGGER IF EXISTS slow ON journal")
         place.rows("DROP FUNCTION IF EXISTS slow")
@@ -134,10 +138,11 @@ async def test_a_postgres_connection_killed_during_a_commit_that_fails_is_unknow
 async def test_a_postgres_connection_killed_during_a_commit_that_succeeds_is_unknown(
     store: Store, place: Place
 ) -> None:
+    end_upkeep(store)
     turn = claimed(await store.turns.claim(a_claim()))
-    async with waiting_commits(place):
+    async with waiting_commits(place), outside(place) as killer:
         waiting = asyncio.ensure_future(store.turns.finish(a_finish(turn)))
-        await kill_who_waits_for(place, "SyncRep")
+        await kill_who_waits_for(killer, "SyncRep")
         with pytest.raises(OutcomeUnknown):
             await waiting
     known = await store.turns.claim(a_claim())
@@ -164,18 +169,15 @@ async def test_a_lock_that_is_held_in_postgres_is_overload_at_the_deadline(
 ) -> None:
     async with outside(place) as connection, connection.transaction():
         await connection.execute("LOCK TABLE run IN ACCESS EXCLUSIVE MODE")
-        began = time.monotonic()
-        lag = 0.0
-        waiting = asyncio.ensure_future(store.turns.claim(a_claim()))
-        while not waiting.done():
-            before = time.monotonic()
-            await asyncio.sleep(0.01)
-            lag = max(lag, time.monotonic() - before)
-        with pytest.raises(Overloaded):
-            await waiting
-        took = time.monotonic() - began
-        assert took < BUSY_SECONDS
-        assert lag < took / 2  # F15: the loop goes on meanwhile
+        rounds = 0
+        async with asyncio.timeout(BUSY_SECONDS):
+            waiting = asyncio.ensure_future(store.turns.claim(a_claim()))
+            while not waiting.done():
+                await asyncio.sleep(0.001)
+                rounds += 1
+            with pytest.raises(Overloaded):
+                await waiting
+        assert rounds > 10  # F15: the loop goes on meanwhile
     assert isinstance(await store.turns.claim(a_claim()), Claimed)
 
 
@@ -246,15 +248,18 @@ async def test_who_starts_waits_for_a_postgres_that_answers_late(
 
 
 async def test_a_postgres_that_says_nothing_is_given_up_by_a_timer_of_less_than_a_second(
-    place: Place, proxy: Proxy
+    place: Place, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = await place.open(url=proxy.url)
     await store.start()
+    end_upkeep(store)
     await finished(store)
     proxy.speaking.clear()
-    async with asyncio.timeout(BUSY_SECONDS):
-        with pytest.raises(StorageUnavailable, match="TimeoutError"):  # and by nothing else
-            await store.turns.claim(a_claim("r2"))
+    with monkeypatch.context() as usual:
+        usual.setattr(writer, "CONNECT_SECONDS", CONNECT_SECONDS)
+        async with asyncio.timeout(BUSY_SECONDS):
+            with pytest.raises(StorageUnavailable, match="TimeoutError"):  # and by nothing else
+                await store.turns.claim(a_claim("r2"))
     assert CONNECT_SECONDS < 1
     proxy.speaking.set()
     assert isinstance(await store.turns.claim(a_claim("r2")), Claimed)
@@ -269,7 +274,7 @@ async def test_a_postgres_that_takes_its_time_to_connect_is_waited_for_by_who_re
     ended = await finished(store)
     proxy.speaking.clear()
     reads = [asyncio.ensure_future(store.turns.reload(ended)) for _ in range(MOST)]
-    done, _ = await asyncio.wait(reads, timeout=1.5 * CONNECT_SECONDS)
+    done, _ = await asyncio.wait(reads, timeout=1.1 * CONNECT_SECONDS)
     assert not done
     proxy.speaking.set()
     assert await asyncio.gather(*reads) == [ended] * MOST

@@ -15,7 +15,16 @@ from carnet.stores.sqlite import run_names
 from carnet.stores.sqlite.run_names import INSERT_RUN, RunNames
 from carnet.stores.trust import people
 from carnet.stores.turn.claim_rules import Run
-from tests.stores.support.scenes import BOB, NOW, Place, a_claim, a_finish, claimed, finished
+from tests.stores.support.scenes import (
+    BOB,
+    NOW,
+    Place,
+    a_claim,
+    a_finish,
+    claimed,
+    end_upkeep,
+    finished,
+)
 
 OF_INDEX = "SELECT id FROM run INDEXED BY run_named WHERE named = 1"
 OF_VIEW = "SELECT n FROM run_by_name WHERE id = ?"
@@ -39,6 +48,7 @@ def indexed(place: Place) -> list[str]:
 
 
 async def test_sqlite_takes_names_into_the_index_when_many_wait(store: Store, place: Place) -> None:
+    end_upkeep(store)
     for i in range(4):
         await store.turns.claim(a_claim(f"r{3 - i}"))
     assert indexed(place) == []
@@ -93,6 +103,7 @@ async def test_sqlite_knows_a_run_before_and_after_its_name_is_indexed(
 async def test_sqlite_tells_the_runs_of_two_payers_with_one_name_apart(
     store: Store, place: Place
 ) -> None:
+    end_upkeep(store)
     hers = claimed(await store.turns.claim(a_claim()))
     his = claimed(await store.turns.claim(a_claim(payer=BOB, actor="token:bob")))
     for i in range(6):
@@ -119,6 +130,7 @@ async def test_sqlite_knows_what_waits_after_a_start(place: Place) -> None:
 async def test_sqlite_leaves_names_to_the_process_that_writes_turns(
     store: Store, place: Place
 ) -> None:
+    end_upkeep(store)
     for i in range(4):
         await store.turns.claim(a_claim(f"r{i}"))
     beside = await place.open(exclusive=False)

@@ -17,10 +17,11 @@ from pathlib import Path
 from carnet.ports.calls.turns import Fenced
 from carnet.runtime.system import SystemClock, SystemIds
 from carnet.stores.open import Store, open_store
+from carnet.stores.postgres import writer
 from tests.stores.support.scenes import Place, a_claim, a_finish, claimed
 from tests.stores.support.victim import say
+from tests.support.commands import CONNECT_SECONDS
 
-LEASE_SECONDS = 2.0
 KEYS = 64
 
 
@@ -63,6 +64,7 @@ async def take(store: Store, count: str) -> None:
 
 
 async def main(folder: str, what: str, argument: str) -> None:
+    vars(writer)["CONNECT_SECONDS"] = CONNECT_SECONDS
     place = Place(Path(folder))
     store = await open_store(
         place.postgres,
@@ -71,7 +73,6 @@ async def main(folder: str, what: str, argument: str) -> None:
         clock=SystemClock(),
         ids=SystemIds(),
         exclusive=True,
-        lease_seconds=LEASE_SECONDS,
     )
     await store.start()
     await {"contend": contend, "hold": hold, "take": take}[what](store, argument)
