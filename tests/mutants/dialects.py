@@ -604,7 +604,7 @@ ENGINE = (
     ),
     Mutant(
         "engine:auth:tools",
-        "engine/toolbox.py",
+        "engine/tools/turn.py",
         "return tool.permission is None or actor.may(tool.permission)",
         "return True",
     ),

@@ -45,7 +45,7 @@ from carnet.engine.tools.search import (
     matching,
     words_of_found,
 )
-from carnet.engine.tools.turn import ToolTurn
+from carnet.engine.tools.turn import ToolTurn, may_use
 from carnet.errors import (
     Cancelled,
     CarnetError,
@@ -144,7 +144,7 @@ class Toolbox:
     def search(self, arguments: Mapping[str, Any], actor: EngineActor) -> list[LoopTool]:
         """Of the tools that are not always sent those that fit, and that the actor may use."""
         more = [tool for tool in self.tools if not tool.is_always_sent]
-        return matching([tool for tool in more if _may(actor, tool)], arguments)
+        return matching([tool for tool in more if may_use(actor, tool)], arguments)
 
     async def _found(self, use: ToolUse, /) -> object:
         return words_of_found(self.search(use.arguments, use.actor))
@@ -167,7 +167,7 @@ class ToolRun:
         self._found: set[str] = set()  # names of tools that the model has looked for
         self._cover = Cover(turn.actor.id, turn.seal)
         self._lost: set[str] = set()  # calls in which something is hidden for good
-        needed = [tool.permission for tool in toolbox.tools if not _may(turn.actor, tool)]
+        needed = [tool.permission for tool in toolbox.tools if not may_use(turn.actor, tool)]
         if needed:
             words = f"{turn.actor.id} acts without {', '.join(map(str, needed))}"
             logger.info("tools are not offered", extra={**turn.logged, "detail": words})
@@ -373,10 +373,6 @@ async def _listed(source: ToolSource) -> Sequence[LoopTool]:
     except ToolUnusable as error:
         logger.warning("tools are missing", extra={"code": error.code, "detail": str(error)})
         return ()
-
-
-def _may(actor: EngineActor, tool: LoopTool) -> bool:
-    return tool.permission is None or actor.may(tool.permission)
 
 
 def _bounded(text: str) -> str:

@@ -33,6 +33,11 @@ NO_MEMORY: Final = "Memory is kept for people, and this call is made for none."
 NO_PAST: Final = "Only the agent that a person has asked herself may search her conversations."
 
 
+def may_use(actor: EngineActor, tool: LoopTool) -> bool:
+    """Whether who acts may use a tool: if not, no model is told of it, and none has it used."""
+    return tool.permission is None or actor.may(tool.permission)
+
+
 class ToolTurn(Struct, frozen=True, kw_only=True):
     """Whom tools are used for in one turn, and what was answered where somebody was asked."""
 
@@ -55,7 +60,7 @@ class ToolTurn(Struct, frozen=True, kw_only=True):
 
     def denied(self, tool: LoopTool) -> str:
         """Why a tool may not be used, whatever it is given; empty where it may."""
-        if tool.permission is not None and not self.actor.may(tool.permission):
+        if not may_use(self.actor, tool):
             return NOT_ALLOWED
         if tool.needs_triggers and self.triggers is None:
             return NO_TRIGGERS
