@@ -113,8 +113,8 @@ A2A = (
     Mutant(
         "a2a:auth-scope-tasks",
         "gateway/own_tasks/asker.py",
-        "return task.turn.actor == asker.caller.actor.name",
-        "return True",
+        "return TaskScope(agent=agent, has_context=True, actor=self.caller.actor.name)",
+        "return TaskScope(agent=agent, has_context=True)",
         ("test_a_task_of_another_or_of_another_agent_is_told_like_an_unknown_one",),
     ),
 )
