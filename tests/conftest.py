@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from carnet.telemetry import undeclared
 from tests import bytecode, ordering, selection
 from tests.bytecode import pytest_collection
+from tests.failures import pytest_runtest_makereport, pytest_runtest_protocol
 from tests.ordering import pytest_configure
 from tests.selection import pytest_report_header
 from tests.support import memory
@@ -29,6 +30,8 @@ __all__ = [
     "pytest_collection",
     "pytest_configure",
     "pytest_report_header",
+    "pytest_runtest_makereport",
+    "pytest_runtest_protocol",
     "server",
 ]
 

@@ -14,7 +14,6 @@ from tests.support.model import streamed
 
 SCRIPT = "<script>document.title='taken'</script>"
 SIZES = [(1300, "light"), (360, "dark")]
-PATIENT = 30_000  # milliseconds, where an answer goes on by itself on a busy machine
 LIVE = "/console/live/runs/"
 # The page is turned away from, or to.
 TURN = """() => {
@@ -101,7 +100,7 @@ def test_an_answer_goes_on_in_the_page_wherever_its_question_is_answered(
             page.goto(chat)
             say_to(page, "ponders", "think")
             asked = page.locator("#thread .ask").last
-            expect(asked).to_contain_text("May I think?", timeout=PATIENT)
+            expect(asked).to_contain_text("May I think?")
             here = page.url
             if is_opened_between:
                 page.goto(f"{scene.acme.url}/console/inbox")
@@ -109,12 +108,12 @@ def test_an_answer_goes_on_in_the_page_wherever_its_question_is_answered(
             if is_opened_between:
                 page.goto(here)
             so_far = answer.locator(".answered .words")
-            expect(so_far).to_have_text("So far so good. ", timeout=PATIENT)
+            expect(so_far).to_have_text("So far so good. ")
             scene.go()
             words = last.locator("> .answered > .words")
-            expect(words).to_have_text("So far so good. At last accepted.", timeout=PATIENT)
-            expect(answer).to_be_empty(timeout=PATIENT)
-            expect(page.locator("[data-goes-on]")).to_have_count(0, timeout=PATIENT)
+            expect(words).to_have_text("So far so good. At last accepted.")
+            expect(answer).to_be_empty()
+            expect(page.locator("[data-goes-on]")).to_have_count(0)
 
 
 def test_an_answer_is_read_along_after_a_refusal_of_a_moment(
@@ -135,14 +134,14 @@ def test_an_answer_is_read_along_after_a_refusal_of_a_moment(
     page.goto(f"{scene.acme.url}/console/chat")
     scene.stay()
     say_to(page, "ponders", "think")
-    expect(page.locator("#thread .ask")).to_be_visible(timeout=PATIENT)
+    expect(page.locator("#thread .ask")).to_be_visible()
     page.route("**/conversations/*/answer", refused)
     approve(scene)
     so_far = page.locator("#answer .answered .words")
-    expect(so_far).to_have_text("So far so good. ", timeout=PATIENT)
+    expect(so_far).to_have_text("So far so good. ")
     assert refusals == []
     scene.go()
-    expect(page.locator("#answer")).to_be_empty(timeout=PATIENT)
+    expect(page.locator("#answer")).to_be_empty()
     page.close()
 
 
@@ -156,7 +155,7 @@ def test_one_run_is_watched_by_a_page_and_none_while_it_is_hidden(
         page.goto(f"{scene.acme.url}/console/chat")
         for count in (1, 2):
             say_to(page, "asks", f"go {count}")
-            expect(page.locator("#thread .ask")).to_have_count(count, timeout=PATIENT)
+            expect(page.locator("#thread .ask")).to_have_count(count)
         page.on("request", lambda asked: begun.append(asked.url) if LIVE in asked.url else None)
         with page.expect_request(f"**{LIVE}**"):
             page.reload()
@@ -169,9 +168,7 @@ def test_one_run_is_watched_by_a_page_and_none_while_it_is_hidden(
         assert [url.partition(LIVE)[2].partition("?")[0] for url in begun] == [newest, newest]
         for left in (1, 0):
             approve(scene)
-            expect(page.locator("#thread .words", has_text="accepted: go")).to_have_count(
-                2 - left, timeout=PATIENT
-            )
+            expect(page.locator("#thread .words", has_text="accepted: go")).to_have_count(2 - left)
 
 
 def test_what_is_opened_is_new_no_longer(chromium: Browser, scene: Scene) -> None:

@@ -12,9 +12,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from carnet.config import load
 from carnet.testing.address import Address
 from tests.docs.first.masks import masked
+
+pytestmark = pytest.mark.timeout(600)  # a page is typed, with all its gateways
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = ROOT / "docs" / "quickstart.md"
@@ -95,7 +99,7 @@ def typed(script: str, folder: Path, addresses: Iterable[Address]) -> str:
         pass_fds=[address.fd for address in addresses],
     )
     try:
-        printed, _ = shell.communicate(timeout=100)
+        printed, _ = shell.communicate(timeout=500)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(shell.pid, signal.SIGTERM)  # the gateways that the page started beside it

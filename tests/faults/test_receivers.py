@@ -115,7 +115,7 @@ def house(
     house = House(tmp_path_factory.mktemp("house") / "acme", "acme.example")
     allowed = [f'"127.0.0.1:{port}"' for port in (*receivers.ports.values(), down)]
     house.configure(
-        f"[outbox]\nschedule = [0, 0.2, 0.4, 0.6]\ntimeout = 4\n"
+        f"[outbox]\nschedule = [0, 0.2, 0.4, 0.6]\ntimeout = 8\n"
         f"[egress]\nallow = [{', '.join(allowed)}]\n"
         f'[inbox]\nnotify = "{receivers.url("notified", "/ops")}"\n{OPEN}',
         agents=AGENTS,

@@ -10,6 +10,8 @@ from tests.ledgers.scene import two_ledgers
 from tests.selection import STORES
 from tests.stores.support import servers
 
+pytestmark = pytest.mark.timeout(600)  # gateways are killed and started again
+
 
 @pytest.mark.parametrize("store", STORES)
 def test_two_ledgers_agree_or_say_where_they_do_not(

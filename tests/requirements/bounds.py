@@ -20,7 +20,7 @@ LOOP = (
             _LOOP + "test_nor_does_one_that_a_peer_gives",
             _LOOP + "test_nor_does_a_stream_of_tiny_deltas",
             _LOOP + "test_nor_does_a_body_of_many_parts",
-            _LOOP + "test_a_megabyte_takes_twenty_milliseconds_of_the_loop_at_the_most",
+            _LOOP + "test_eight_megabytes_take_as_much_of_the_loop_as_eight_times_one",
             _LOOP + "test_a_body_of_tiny_chunks_is_refused_early",
             _PIECES + "test_pieces_hold_all_that_was_said_in_its_order_and_are_small",
         ),

@@ -7,8 +7,9 @@ from msgspec import Struct
 
 from tests.support.federation import organisation
 from tests.support.organisation import Organisation
+from tests.support.served import AGENTS
 from tests.travel.middlebox import Middlebox, middlebox, untouched
-from tests.travel.scene import OTHER_AGENTS, SIGNED_DIALECT, Peer, acquaint
+from tests.travel.scene import HELD, OTHER_AGENTS, SIGNED_DIALECT, Peer, acquaint
 
 
 class Scene(Struct):
@@ -27,7 +28,7 @@ def gateways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("travel")
     a, b, c = (organisation(folder / name, f"{name}.example") for name in "abc")
     for each in (a, b):
-        each.configure(OTHER_AGENTS)
+        each.configure(OTHER_AGENTS, agents=AGENTS + HELD)
     peer, stranger = Peer("peer.example"), Peer("stranger.example")
     with middlebox(b.port) as box:
         acquaint(a, b, url=box.url)

@@ -32,7 +32,20 @@ timeout = 30
 kind = "python"
 target = "agents:echo"
 trust = "public"
+
+[agents.held]
+kind = "python"
+target = "agents:held"
 """
+HELD = '''
+
+async def held(visit: carnet.Visit) -> str:
+    """Answer when the test says go."""
+    note(visit)
+    while not RAN.with_name("go").exists():
+        await asyncio.sleep(0.05)
+    return visit.text
+'''
 
 # What `a` says of `b` in its file: a peer without a token, and one of its agents by a name of ours.
 LINK = """

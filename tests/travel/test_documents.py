@@ -107,11 +107,14 @@ def test_a_deadline_is_kept_by_whoever_receives_it(scene: Scene) -> None:
 def test_a_copy_is_told_to_come_again_when_its_deadline_comes_first(scene: Scene) -> None:
     """A44: a document tells it; a preference beside one is not looked at."""
     prefer = {"prefer": "wait=0"}
-    named = {"run": "run-hasty", "turn": "run-hasty.t0.slow"}
+    named = {"run": "run-hasty", "turn": "run-hasty.t0.held"}
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(scene.peer.call, scene.b, "slow", "30", headers=prefer, **named)
-        until(lambda: named["turn"] in executions(scene.b.folder, "slow"))
-        copy = scene.peer.call(scene.b, "slow", "30", dl=int(now() * 1000) + 1000, **named)
+        first = pool.submit(scene.peer.call, scene.b, "held", headers=prefer, **named)
+        try:
+            until(lambda: named["turn"] in executions(scene.b.folder, "held"))
+            copy = scene.peer.call(scene.b, "held", dl=int(now() * 1000) + 3000, **named)
+        finally:
+            (scene.b.folder / "go").touch()
         assert verdict(copy) == (409, "in_progress")
         assert "carnet-receipt" not in copy.headers
         assert first.result().status == 200

@@ -36,7 +36,7 @@ def work(n: int) -> str:
 
 def dawdle(n: int) -> str:
     "Takes its time."
-    time.sleep(1.1)
+    time.sleep(4.1)
     return note("dawdle")
 """
 CONFIG = """
@@ -57,7 +57,7 @@ budgets = {{turns = 1}}
 
 [agents.brief]
 kind = "engine"
-budgets = {{wall_clock_seconds = 1}}
+budgets = {{wall_clock_seconds = 4}}
 
 [models.small]
 url = "{url}/v1"

@@ -15,7 +15,8 @@ from carnet.runtime.wrappers.timed import Timed
 from carnet.testing.clock import FakeClock
 from carnet.testing.wait import until_so
 from tests.runtime.agents.elsewhere import ANSWER, call_record, provider_to, remote_to, streamed
-from tests.runtime.peer import Line, answering, chunk, reply, stream_head
+from tests.runtime.loop_clock import LoopClock
+from tests.runtime.peer import LONG, Line, answering, chunk, reply, stream_head
 from tests.runtime.scene import (
     END,
     FINISH,
@@ -71,8 +72,8 @@ async def test_a_stream_that_does_not_hang_up_does_not_hold_the_end_back() -> No
         await line.until_gone()
 
     async with remote_to(script) as (remote, peer):
-        events = await asyncio.wait_for(collect(remote, make_call(stream=True)), 1)
-        await asyncio.wait_for(peer.gone.wait(), 1)
+        events = await asyncio.wait_for(collect(remote, make_call(stream=True)), LONG)
+        await asyncio.wait_for(peer.gone.wait(), LONG)
     assert events == [Text("one"), call_record(status="done"), Done()]
 
 
@@ -187,7 +188,7 @@ async def test_a_peer_that_hangs_is_recorded_as_failed() -> None:
 
     async with remote_to(script, bounds=Bounds(first_byte_seconds=0.1)) as (remote, peer):
         error, events = await fail(remote, make_call())
-        await asyncio.wait_for(peer.gone.wait(), 1)
+        await asyncio.wait_for(peer.gone.wait(), LONG)
     assert isinstance(error, ProviderTimeout)
     assert events == [call_record(status="failed", code="provider_timeout")]
 
@@ -237,7 +238,7 @@ async def test_a_reader_that_leaves_closes_the_socket() -> None:
     async with remote_to(one_and_no_more) as (remote, peer):
         async with aclosing(streamed_events(remote, make_call(stream=True))) as events:
             assert await anext(events) == Text("one")
-        await asyncio.wait_for(peer.gone.wait(), 1)
+        await asyncio.wait_for(peer.gone.wait(), LONG)
 
 
 async def test_a_cancelled_call_closes_the_socket_and_leaves_a_record() -> None:
@@ -248,15 +249,19 @@ async def test_a_cancelled_call_closes_the_socket_and_leaves_a_record() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.wait_for(peer.gone.wait(), 1)
+        await asyncio.wait_for(peer.gone.wait(), LONG)
     assert paper.events == [Text("one"), call_record(status="failed", code="provider_timeout")]
 
 
 async def test_a_call_that_takes_too_long_leaves_a_record() -> None:
+    clock, paper = LoopClock(), Paper()
     async with remote_to(one_and_no_more) as (remote, peer):
-        timed = Timed(remote, seconds=0.1, clock=FakeClock())
-        error, events = await fail(timed, make_call(stream=True))
-        await asyncio.wait_for(peer.gone.wait(), 1)
+        timed = Timed(remote, seconds=10, clock=FakeClock())
+        asking = asyncio.create_task(fail(timed, make_call(stream=True), paper))
+        await until_so(lambda: bool(paper.events))
+        await clock.sleep(15)  # and a peer may be silent for longer
+        error, events = await asyncio.wait_for(asking, LONG)
+        await asyncio.wait_for(peer.gone.wait(), LONG)
     assert isinstance(error, ProviderTimeout)
     assert events == [Text("one"), call_record(status="failed", code="provider_timeout")]
 

@@ -9,6 +9,7 @@ from carnet.core.people.identity import Secret
 from carnet.errors import ProviderError, ProviderTimeout, ProviderUnavailable
 from carnet.ports.world.http_client import Bounds, NotSent, Outbound
 from carnet.runtime.egress.client import EgressClient
+from tests.runtime.loop_clock import LoopClock
 from tests.runtime.peer import (
     LONG,
     Line,
@@ -255,12 +256,14 @@ async def test_a_slow_drip_is_bounded_by_the_total() -> None:
             await line.say(chunk(b"."))
             await asyncio.sleep(0.02)
 
-    received = asyncio.Event()
-    bounds = Bounds(idle_seconds=0.2, total_seconds=0.5)
+    clock, received = LoopClock(), asyncio.Event()
+    bounds = Bounds(idle_seconds=60, total_seconds=20)
     async with Peer(script) as peer, opened() as http:
+        listening = asyncio.create_task(listen(http, post(peer.url, bounds=bounds), received))
+        await asyncio.wait_for(received.wait(), LONG)
+        await clock.sleep(30)
         with pytest.raises(ProviderTimeout):
-            await listen(http, post(peer.url, bounds=bounds), received)
-    assert received.is_set()
+            await asyncio.wait_for(listening, LONG)
 
 
 async def test_a_reader_that_takes_its_time_is_not_taken_for_silence() -> None:
@@ -268,21 +271,24 @@ async def test_a_reader_that_takes_its_time_is_not_taken_for_silence() -> None:
 
     async def script(line: Line) -> None:
         await line.request()
-        await line.say(stream_head() + chunk(b"one"))
-        await go_on.wait()
-        await line.say(chunk(b"two") + chunk(b""))
+        await line.say(stream_head())
+        for word in (b"one", b"two", b""):  # each is waited for
+            await go_on.wait()
+            go_on.clear()
+            await line.say(chunk(word))
         await line.until_gone()
 
-    seen = []
-    bounds = Bounds(idle_seconds=0.3)
+    clock, seen = LoopClock(), []
+    bounds = Bounds(idle_seconds=60)
     async with (
         Peer(script) as peer,
         opened() as http,
         http.send(post(peer.url, bounds=bounds)) as answer,
     ):
+        go_on.set()
         async for piece in answer.chunks():
             seen.append(piece)
-            await asyncio.sleep(0.4)
+            await clock.sleep(100)
             go_on.set()
     assert seen == [b"one", b"two"]
 

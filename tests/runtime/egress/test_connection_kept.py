@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from carnet.errors import ProviderError, ProviderTimeout, ProviderUnavailable
-from carnet.ports.world.http_client import Bounds, NotSent, Outbound
+from carnet.ports.world.http_client import Bounds, NotSent
 from carnet.runtime.egress import client
 from carnet.runtime.egress.client import EgressClient
 from carnet.runtime.egress.connection import MOST_AHEAD
@@ -29,12 +29,6 @@ from tests.runtime.peer import (
 )
 
 EVIL = reply(b"evil", status=500)
-
-
-async def read_slowly(http: EgressClient, request: Outbound) -> None:
-    async with http.send(request) as answer:
-        async for _ in answer.chunks():
-            await asyncio.sleep(0.05)
 
 
 # ---------------------------------------------------------------------- what nobody asked for
@@ -135,8 +129,12 @@ async def test_leaving_a_paused_connection_ends_it(played: Any) -> None:
 
         line_ended = asyncio.Event()
         async with Peer(script) as peer, opened() as http:
-            with pytest.raises(ProviderTimeout):
-                await read_slowly(http, post(peer.url, bounds=Bounds(total_seconds=0.3)))
+            async with http.send(post(peer.url)) as answer:
+                (connection,) = http._open  # noqa: SLF001
+                await until_so(lambda: connection._is_paused)  # noqa: SLF001
+                answer._deadlines.end()  # noqa: SLF001  as when its time is over
+                with pytest.raises(ProviderTimeout):
+                    await answer.read()
             await asyncio.wait_for(line_ended.wait(), LONG)
 
     await played(scene)

@@ -20,8 +20,10 @@ from carnet.runtime.tools.mcp import (
     ServerLost,
     ServerTool,
 )
+from carnet.testing.wait import until_so
 from carnet.wire.dialects.engine_chat.actor import EngineActor
 from tests.engine.scene import tool
+from tests.runtime.peer import LONG
 from tests.runtime.tools.test_function import used
 
 
@@ -32,6 +34,7 @@ class Pages:
         self.names = names or ("read", "write")
         self.starts = 0
         self.listed = 0
+        self.waiting = 0
         self.is_broken = False
         self.is_lost = False
         self.is_held = False
@@ -70,6 +73,7 @@ class Pages:
             self.gone.set()
             raise ServerLost
         if arguments.get("waits"):
+            self.waiting += 1
             await asyncio.Event().wait()
         return f"{name} {arguments} for {correlation}"
 
@@ -225,12 +229,13 @@ async def test_a_tool_whose_schema_cannot_be_sent_is_left_out(
 
 
 async def test_one_caller_does_not_have_all_calls_of_a_server() -> None:
-    server = made(Pages())
+    pages = Pages()
+    server = made(pages)
     read, _ = await server.tools()
     held = [asyncio.ensure_future(read.use(used(waits=True))) for _ in range(2 * mcp.MOST_CALLS)]
-    await asyncio.sleep(0.01)
+    await until_so(lambda: pages.waiting == mcp.MOST_OF_ONE)
     bob = replace(used(), actor=EngineActor("bob", Ceiling()))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(LONG):
         assert await read.use(bob) == "read {} for req_1"
     for each in held:
         each.cancel()

@@ -155,14 +155,12 @@ async def test_a_detached_agent_that_waits_for_its_reader_ends_at_once_when_it_i
         finally:
             ended.append(True)
 
-    stage = Stage(target("flood", agent=Detached(native(flood), grace_seconds=5.0)))
+    stage = Stage(target("flood", agent=Detached(native(flood), grace_seconds=600)))
     call = await stage.gate.admit(streamed("flood"))
     async with aclosing(stage.journal.batches(call)) as batches:
         assert await anext(batches)
-        began = asyncio.get_running_loop().time()
     await until_so(lambda: stage.journal.running == 0)
     assert ended == [True]
-    assert asyncio.get_running_loop().time() - began < 1.0
 
 
 async def test_what_an_agent_says_that_was_let_go_is_read_by_nobody() -> None:

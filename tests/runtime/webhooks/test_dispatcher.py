@@ -17,7 +17,8 @@ from carnet.runtime.webhooks.callbacks import CallbackAddresses
 from carnet.runtime.webhooks.dispatcher import Dispatcher
 from carnet.stores.open import Store
 from carnet.testing.wait import until_so
-from tests.runtime.peer import Line, Peer, answering, chunk, head, opened, reply
+from tests.runtime.loop_clock import LoopClock
+from tests.runtime.peer import LONG, Line, Peer, answering, chunk, head, opened, reply
 from tests.runtime.webhooks.deliveries import SENDER, MemoryOutbox, delivery, dispatcher
 from tests.stores.support.scenes import Place
 
@@ -212,12 +213,15 @@ async def test_a64_a_receiver_that_never_answers_is_given_up_in_time(store: Stor
         await line.request()
         await line.until_gone()
 
+    clock = LoopClock()
     async with (
         Peer(silent) as peer,
         opened() as http,
-        running(store.outbox, http, schedule=(0,), timeout=0.5) as dispatching,
+        running(store.outbox, http, schedule=(0,), timeout=20) as dispatching,
     ):
         await put(store.outbox, named(peer), wake=dispatching)
+        await asyncio.wait_for(peer.asked.wait(), LONG)
+        await clock.sleep(30)
         assert (await ended(store.outbox, state="dead")).reason == "it did not answer in time"
 
 
