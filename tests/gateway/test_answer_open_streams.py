@@ -9,12 +9,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from carnet.core.call import Call, Claim
 from carnet.guards.admission.transaction import Entry
 from carnet.guards.candidate import Candidate
 from carnet.ports.calls.turns import TurnClaim
 from carnet.wire.dialects.dialect import Arrival
 from carnet.wire.grammar.headers import Headers
+from tests.runtime.peer import Line, Peer, chunk, stream_head
 from tests.support.house import House, _scope, housed
 
 AGENT = """
@@ -72,6 +75,30 @@ async def streaming(house: House) -> AsyncIterator[list[bytes]]:
     finally:
         answering.cancel()
         await asyncio.wait([answering])
+
+
+async def one_word(line: Line) -> None:
+    await line.request()
+    word = {"choices": [{"index": 0, "delta": {"content": "one word"}}]}
+    await line.say(stream_head() + chunk(b"data: " + json.dumps(word).encode() + b"\n\n"))
+    await line.until_gone()
+
+
+@pytest.mark.parametrize("kind", ["openai", "tangle"])
+async def test_what_was_sent_on_ends_when_the_answer_begins(tmp_path: Path, kind: str) -> None:
+    gc.collect()
+    gc.freeze()
+    async with Peer(one_word) as peer:
+        elsewhere = f'[agents.silent]\nkind = "{kind}"\nurl = "{peer.url}"\nmodel = "m"\n'
+        async with housed(tmp_path, elsewhere) as house:
+            before = alive()
+            async with streaming(house):
+                (sent,) = peer.requests
+                assert SENTENCE.encode() in sent.body
+                del sent
+                peer.requests.clear()
+                now = alive()
+    assert now["bodies"] == before["bodies"]
 
 
 async def test_body_head_and_claim_end_before_an_answer_is_open(tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ class ChatModel:
         endpoint, asked = self._endpoint, _chat(ask, self._most_tokens, self._name)
         outbound = endpoint.outbound(asked, dict(endpoint.headers), self._authorization)
         async with self._http.send(outbound) as answer:
+            del outbound  # an answer may last for long, and needs nothing of it
             end = await read_answer(answer, asked, endpoint.codec, endpoint.currency, sink)
         if not isinstance(end, Done):
             raise ProviderError("a model asked for something in the place of an answer")

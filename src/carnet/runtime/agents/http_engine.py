@@ -182,6 +182,7 @@ class HttpEngine:
             turn = replace(turn, tokens=StreamTokens(turn.tokens))
         with self._streams.opened(id, turn), _named_missing():
             async with self._http.send(outbound) as answer:
+                del outbound  # an answer may last for long, and needs nothing of it
                 if answer.status != _OK:
                     raise await _refusal(answer)
                 return await read_stream(answer, EngineReader(), _failure, sink)

@@ -169,6 +169,7 @@ class Remote:
                 outbound = await self._outbound(call)
                 calling.is_sent, calling.receipt.sent = True, outbound.signed
                 async with self._http.send(outbound) as answer:
+                    del outbound  # an answer may last for hours, and needs nothing of it
                     end = await self._read_answer(answer, call, calling, calling)
         except BaseException as error:
             if isinstance(error, DepthExceeded):  # who refuses need not say at which depth
@@ -189,6 +190,7 @@ class Remote:
         outbound = await self._outbound(call, stated)
         calling.is_sent, calling.receipt.sent = True, outbound.signed
         async with self._http.send(outbound) as answer:
+            del outbound
             return await self._read_answer(answer, call, calling, sink)
 
     async def _read_answer(
@@ -310,6 +312,7 @@ class Provider:
         outbound = endpoint.outbound(ask, names, shown)
         try:
             async with self._http.send(outbound) as answer:
+                del outbound
                 return await read_answer(
                     answer, ask, endpoint.codec, endpoint.currency, _Counting(out)
                 )
