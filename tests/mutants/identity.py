@@ -56,7 +56,7 @@ IDENTITY = (
         "runtime/peers/a2a/federation.py",
         "if not self._leads(offer.server):",
         "if False:",
-        tests=("test_a_card_leads_us_to_no_other_host",),
+        tests=("test_a_server_that_the_card_names_elsewhere_is_not_asked",),
     ),
     Mutant(
         "mentionable:identity:credentials",
@@ -132,6 +132,7 @@ IDENTITY = (
         "guards/caller/sender.py",
         'return "public" in tiers',
         "return True",
+        tests=("test_nothing_is_fetched_for_a_credential_where_no_agent_is_for_everybody",),
     ),
     Mutant(
         "mentionable:credential:once",
@@ -142,9 +143,9 @@ IDENTITY = (
     ),
     Mutant(
         "mentionable:credential:tasks",
-        "core/people/identity.py",
-        "return sender == self.principal",
-        "return sender.startswith(self.sender)",
+        "gateway/own_tasks/asker.py",
+        """speakers = f"{standing.sender}#" if standing.subject is None else None""",
+        """speakers = f'{standing.sender}#'""",
     ),
     Mutant(
         "mentionable:credential:tasks",

@@ -2,12 +2,14 @@
 
 import pytest
 
+from carnet.core.people.identity import Trust
 from carnet.errors import AddressInvalid, CarnetError, KeyRevoked, KeyUnknown
 from carnet.guards.caller.sender import KnownSender
 from carnet.guards.candidate import Candidate
 from carnet.ports.trust.trust import Peer
 from carnet.testing.keys import MemoryRing
 from carnet.testing.trust import MemoryPeers
+from tests.guards.scene import Directory, target
 from tests.guards.signed_scene import ONE_LABEL, PEER, PUBLIC, STRANGER, candidate, signed_claim
 
 PEERS = MemoryPeers(Peer(domain="b.example", url="http://127.0.0.1:1"))
@@ -60,6 +62,27 @@ async def test_a_listed_peer_is_told_to_wait_and_not_to_have_its_key_pinned() ->
         assert "peers add" not in error.next_step
     ring.pin(PEER, "k1", PUBLIC)  # then its card does not count
     assert f"carnet peers add {PEER} --key" in (await refused(ring, PEER, "k2")).next_step
+
+
+@pytest.mark.parametrize(
+    ("trust", "learns"),
+    [("authenticated", []), ("trusted-peers", []), ("public", [STRANGER])],
+)
+async def test_nothing_is_fetched_for_a_credential_where_no_agent_is_for_everybody(
+    trust: Trust, learns: list[str]
+) -> None:
+    """R14: it says nothing of what is asked, and whoever sends one would have us fetch."""
+    ring = MemoryRing()
+    guard = KnownSender(ring, PEERS, Directory(target("desk", trust=trust)))
+
+    async def judged() -> None:
+        waiting = guard(candidate(signed_claim("desk", sender=STRANGER, profile="jwt")))
+        assert waiting is not None
+        await waiting
+
+    with pytest.raises(KeyUnknown):
+        await judged()
+    assert ring.learns == learns
 
 
 async def test_a_keyid_that_is_not_the_senders_is_unknown_and_nothing_is_fetched() -> None:

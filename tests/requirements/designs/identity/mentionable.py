@@ -10,6 +10,8 @@ _OAUTH = "tests/interop/identity/test_oauth.py::"
 _PLATFORM = "tests/interop/identity/test_platform_credentials.py::"
 _FEDERATION = "tests/interop/identity/test_federation.py::"
 _ABROAD = "tests/interop/identity/test_federation_out.py::"
+_SERVERS = "tests/runtime/peers/a2a/test_federation.py::"
+_SENDER = "tests/guards/caller/test_sender.py::"
 _PRESENTED = "tests/guards/caller/test_platform_credential.py::"
 
 _ASIDE = _EVIDENCE + "test_evidence_that_is_not_right_is_set_aside_and_shown_and_the_call_goes_on"
@@ -61,7 +63,10 @@ ROWS = (
         "mentionable:credential:unfetched",
         "Whether a sender could be trusted is decided before its key is fetched.",
         "R14",
-        (_CREDENTIALS + "test_a_credential_of_a_key_that_nobody_knows_is_refused_unfetched",),
+        (
+            _CREDENTIALS + "test_a_credential_of_a_key_that_nobody_knows_is_refused_unfetched",
+            _SENDER + "test_nothing_is_fetched_for_a_credential_where_no_agent_is_for_everybody",
+        ),
     ),
     Row(
         "mentionable:credential:tasks",
@@ -302,6 +307,8 @@ ROWS = (
             _ABROAD + "test_a_token_is_exchanged_for_whom_we_call_and_used_until_its_end",
             _ABROAD + "test_a_task_that_outlives_its_token_is_gone_on_with_by_another",
             _ABROAD + "test_a_card_leads_us_to_no_other_host",
+            _SERVERS + "test_a_server_that_the_card_names_elsewhere_is_not_asked",
+            _SERVERS + "test_a_server_that_gives_tokens_elsewhere_is_shown_no_assertion",
             _ABROAD + "test_a_server_that_refuses_is_told_as_that",
         ),
     ),
