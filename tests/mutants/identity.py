@@ -47,7 +47,7 @@ IDENTITY = (
     Mutant(
         "mentionable:identity:federation-tasks",
         "gateway/own_tasks/asker.py",
-        "if asker.caller.task not in {None, task.id}:",
+        "if asker.caller is not None and asker.caller.task not in {None, task}:",
         "if False:",
         tests=("test_who_goes_on_with_a_task_does_nothing_else",),
     ),
