@@ -1,7 +1,8 @@
-"""How many functions a request calls: counted exactly, and held to a bound that only goes down.
+"""How many functions a request calls: counted exactly, and held to a bound.
 
 Half of what a hop costs is the interpreter, and nearly all of that is calls. Their number has no
-noise, so a change that adds some is seen here before a benchmark could tell.
+noise, so a change that adds some is seen here before a benchmark could tell. One that has to raise
+a bound says by how much, and why, in its message.
 """
 
 import json
