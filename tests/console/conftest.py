@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.console.pages import a_viewer, an_admin
+from tests.faults.scene import HELD, HELD_CONFIG
 from tests.gateway.people.browser import Somebody
 from tests.support.organisation import Organisation, shared_with_others
 from tests.support.served import AGENTS, CONFIG
@@ -14,8 +15,8 @@ from tests.support.served import AGENTS, CONFIG
 def acme(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
     """It bears more failures of one address than usual: all the tests come from one."""
     gateway = Organisation(tmp_path_factory.mktemp("acme"), "acme.example")
-    gateway.configure(f"{CONFIG}\n[limits]\nauth_failures = 1000\nsign_in_failures = 1000\n")
-    (gateway.folder / "agents.py").write_text(AGENTS)
+    limits = "\n[limits]\nauth_failures = 1000\nsign_in_failures = 1000\n"
+    gateway.configure(CONFIG + HELD_CONFIG + limits, agents=AGENTS + HELD)
     with shared_with_others():
         gateway.start()
     yield gateway

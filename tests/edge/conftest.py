@@ -1,7 +1,9 @@
-"""One gateway with short deadlines and small bounds for the tests of this folder."""
+"""A gateway with small bounds for the tests of this folder, and one that has little patience."""
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,23 +42,38 @@ kind = "openai"
 url = "{NOBODY.url}/v1"
 
 [limits]
-header_seconds = 1
-body_seconds = 2
-write_stall_seconds = 1
+write_stall_seconds = 2
 chat_body_bytes = 1048576
 streams_per_caller = {STREAMS}
 auth_failures = {FAILURES}
 """
+HASTE = """
+header_seconds = 1
+body_seconds = 2
+"""
 
 
-@pytest.fixture(scope="session")
-def acme(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
-    gateway = Organisation(tmp_path_factory.mktemp("edge"), "acme.example")
-    gateway.configure(CONFIG + LIMITS, agents=AGENTS + FLOOD)
+@contextmanager
+def started(folder: Path, limits: str) -> Iterator[Organisation]:
+    gateway = Organisation(folder, "acme.example")
+    gateway.configure(CONFIG + limits, agents=AGENTS + FLOOD)
     gateway.start(env={"CARNET__GATEWAY__TRUSTED_PROXIES": PROXY})
     yield gateway
     assert gateway.stop() == 0
     assert [line for line in gateway.log_lines() if '"level":"error"' in line] == []
+
+
+@pytest.fixture(scope="session")
+def acme(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
+    with started(tmp_path_factory.mktemp("edge"), LIMITS) as gateway:
+        yield gateway
+
+
+@pytest.fixture(scope="session")
+def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
+    """It waits for no head and no body as long as others do."""
+    with started(tmp_path_factory.mktemp("hasty"), LIMITS + HASTE) as gateway:
+        yield gateway
 
 
 @pytest.fixture(scope="session")

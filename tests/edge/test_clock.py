@@ -93,8 +93,8 @@ class Place:
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[Place]:
-    place = Place(Patient())
+async def served(app: Patient | None = None) -> AsyncIterator[Place]:
+    place = Place(app or Patient())
     serving = asyncio.create_task(place.server.serve())
     try:
         yield place

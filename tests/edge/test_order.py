@@ -63,10 +63,10 @@ def test_a_bad_request_behind_good_ones_only_ends_the_connection(
 
 
 def test_a_head_that_never_ends_behind_a_running_answer_does_not_disturb_it(
-    acme: Organisation,
+    hasty: Organisation,
 ) -> None:
-    with Wire(acme.port) as wire:
-        wire.send(ask(acme.token, "25", "slow"))
+    with Wire(hasty.port) as wire:
+        wire.send(ask(hasty.token, "25", "slow"))
         wire.send(b"GET / HTTP/1.1\r\n")
         (answer,) = answers(wire.drip(b"X-A: a\r\n"))
     assert text_of(answer.body).split() == [str(n) for n in range(25)]

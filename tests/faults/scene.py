@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 from carnet.testing.toxic import Toxic, ToxicProxy
 from tests.faults.stores import move_to, number, rows
 from tests.support.federation import introduce, organisation
-from tests.support.http import Reply, chat_body, stream
+from tests.support.http import HeaderList, Reply, chat_body, stream
 from tests.support.organisation import Organisation
 
 PRICE = 200  # micro-units
-SECONDS = 2.0  # what a call from A to B may take
+SECONDS = 60.0  # what a call from A to B may take ...
+BRIEF_SECONDS = 1.0  # ... and one of `brief`
 LATE_SECONDS = 10.0  # on top of that, for a machine that is busy
 THERE = """
 [agents.spoken]
@@ -44,7 +45,7 @@ target = "agents:held"
 price = "0.0002"
 """
 # One breaker an endpoint: `fragile` is the only one that is allowed to open its own.
-HERE = (("spoken", "spoken"), ("drip", "drip"), ("fragile", "echo"), ("patient", "drip"))
+HERE = (("spoken", "spoken"), ("drip", "drip"), ("fragile", "echo"), ("brief", "spoken"))
 
 
 class Pair(NamedTuple):
@@ -54,15 +55,27 @@ class Pair(NamedTuple):
     b: Organisation
     proxy: ToxicProxy
 
-    def ask(self, run: str, agent: str = "spoken", text: str = "one two three") -> Reply:
+    def ask(
+        self,
+        run: str,
+        agent: str = "spoken",
+        text: str = "one two three",
+        *,
+        more: HeaderList = (),
+    ) -> Reply:
         """Call B's agent through A; the whole answer."""
-        return self.a.chat(text, agent, headers=ids(run))
+        return self.a.chat(text, agent, headers=[*ids(run), *more])
 
     def stream(
-        self, run: str, agent: str = "spoken", text: str = "one two three"
+        self,
+        run: str,
+        agent: str = "spoken",
+        text: str = "one two three",
+        *,
+        more: HeaderList = (),
     ) -> Iterator[bytes]:
         """The same as a stream, line by line."""
-        fields = [("authorization", f"Bearer {self.a.token}"), *ids(run)]
+        fields = [("authorization", f"Bearer {self.a.token}"), *ids(run), *more]
         fields.append(("content-type", "application/json"))
         body = chat_body(text, agent, stream=True, stream_options={"include_usage": True})
         return stream("POST", self.a.url + "/v1/chat/completions", fields, body)
@@ -70,7 +83,7 @@ class Pair(NamedTuple):
     def heal(self) -> None:
         """Take the toxic away, and let a good answer clear what the breakers have counted."""
         self.proxy.toxic = Toxic()
-        for agent, text in (("spoken", "well"), ("drip", "0"), ("patient", "0")):
+        for agent, text in (("spoken", "well"), ("drip", "0")):
             assert self.a.chat(text, agent).status == 200
 
 
@@ -101,6 +114,13 @@ def turns(gateway: Organisation, run: str) -> list[tuple[str, str | None]]:
     return rows(gateway, sql, run)
 
 
+def open_calls(gateway: Organisation, scraper: str) -> int:
+    """How many calls it is answering: it tells so only while its loop goes on."""
+    lines = gateway.get("/metrics", token=scraper).body.decode().splitlines()
+    (line,) = [line for line in lines if line.startswith("carnet_open_calls ")]
+    return int(float(line.split()[1]))
+
+
 @contextmanager
 def two_gateways(folder: Path, database: str = "") -> Iterator[Pair]:
     """Both running, with A's calls to B bounded by SECONDS; A's records in a given database."""
@@ -111,7 +131,7 @@ def two_gateways(folder: Path, database: str = "") -> Iterator[Pair]:
     with ToxicProxy(b.port) as proxy:
         introduce(a, b, url=proxy.url, credit="1000")
         for name, there in HERE:
-            seconds = 30 if name == "patient" else SECONDS
+            seconds = BRIEF_SECONDS if name == "brief" else SECONDS
             a.configure(
                 f'[agents.{name}]\nkind = "tangle"\nurl = "{proxy.url}/agents/{there}/v1"\n'
                 f'model = "{there}"\ntoken = {{file = "var/b.example.token"}}\n'

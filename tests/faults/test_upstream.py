@@ -10,15 +10,16 @@ from carnet.testing import toxic
 from carnet.testing.toxic import Toxic
 from carnet.testing.wait import until
 from tests.faults.scene import (
+    BRIEF_SECONDS,
     LATE_SECONDS,
     PRICE,
-    SECONDS,
     Pair,
     billed,
     frames,
     streamed_text,
     turns,
 )
+from tests.support.http import HeaderList
 
 
 def failure(lines: list[bytes]) -> str:
@@ -31,11 +32,11 @@ def failure(lines: list[bytes]) -> str:
     return codes[0]
 
 
-def broken_stream(pair: Pair, run: str, given: Toxic) -> list[bytes]:
+def broken_stream(pair: Pair, run: str, given: Toxic, *, more: HeaderList = ()) -> list[bytes]:
     """The lines of an answer to which `given` happens once its first word has arrived."""
     begun, lines = threading.Event(), []
     pair.proxy.toxic = replace(given, after=begun)
-    for line in pair.stream(run):
+    for line in pair.stream(run, more=more):
         lines.append(line)
         if b"one " in line:
             begun.set()
@@ -94,8 +95,8 @@ def test_f16_the_circuit_opens_after_repeated_failures_and_nothing_is_sent(pair:
 def test_f17_a_peer_that_hangs_is_504_at_the_deadline_and_let_go_of(pair: Pair) -> None:
     pair.proxy.toxic = toxic.hang()
     began = time.monotonic()
-    reply = pair.ask("conv_hang")
-    assert SECONDS <= time.monotonic() - began < SECONDS + LATE_SECONDS
+    reply = pair.ask("conv_hang", more=[("prefer", "wait=1")])
+    assert 1 <= time.monotonic() - began < 1 + LATE_SECONDS
     assert (reply.status, reply.code) == (504, "provider_timeout")
     until(lambda: pair.proxy.open == 0)
     check_failed_free(pair, "conv_hang", "provider_timeout")
@@ -103,7 +104,8 @@ def test_f17_a_peer_that_hangs_is_504_at_the_deadline_and_let_go_of(pair: Pair) 
 
 
 def test_f17_a_peer_that_hangs_mid_stream_ends_in_an_error_frame(pair: Pair) -> None:
-    lines = broken_stream(pair, "conv_hang_mid", toxic.hang(b"two "))
+    enough = ("prefer", "wait=5")  # for the first word
+    lines = broken_stream(pair, "conv_hang_mid", toxic.hang(b"two "), more=[enough])
     assert failure(lines) == "provider_timeout"
     until(lambda: pair.proxy.open == 0)
     check_failed_free(pair, "conv_hang_mid", "provider_timeout")
@@ -186,8 +188,8 @@ def test_f20_a_line_too_slow_ends_at_the_deadline(given: Toxic, pair: Pair) -> N
     run = f"conv_slow_{given.slice_bytes}"
     pair.proxy.toxic = given
     began = time.monotonic()
-    reply = pair.ask(run)
-    assert time.monotonic() - began < SECONDS + LATE_SECONDS
+    reply = pair.ask(run, "brief")
+    assert time.monotonic() - began < BRIEF_SECONDS + LATE_SECONDS
     assert (reply.status, reply.code) == (504, "provider_timeout")
     until(lambda: pair.proxy.open == 0)
     check_failed_free(pair, run, "provider_timeout")

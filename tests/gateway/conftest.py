@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.faults.scene import HELD, HELD_CONFIG
 from tests.faults.stores import served_on
 from tests.selection import STORES
 from tests.support.organisation import Organisation
@@ -18,5 +19,6 @@ def acme(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Organisation]:
     folder = tmp_path_factory.mktemp("acme")
-    with served_on(request, folder, CONFIG + LIMITS, agents=AGENTS) as gateway:
+    config, agents = CONFIG + HELD_CONFIG + LIMITS, AGENTS + HELD
+    with served_on(request, folder, config, agents=agents) as gateway:
         yield gateway

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import signal
 import threading
 from pathlib import Path
 
@@ -9,9 +10,10 @@ import pytest
 
 from carnet.ports.world.records import RunFilter
 from carnet.testing.wait import PATIENCE_SECONDS, until
+from tests.faults.scene import HELD, HELD_CONFIG
 from tests.support.http import chat_body, request, stream
 from tests.support.organisation import Organisation
-from tests.support.served import AGENTS, CONFIG, executions
+from tests.support.served import AGENTS, executions
 
 
 def fields(acme: Organisation, *more: tuple[str, str]) -> list[tuple[str, str]]:
@@ -132,33 +134,37 @@ def test_an_agent_that_finishes_on_its_own_outlives_its_reader(acme: Organisatio
 def test_a_retry_after_a_disconnect_is_a_new_attempt_with_a_discard_marker(
     acme: Organisation,
 ) -> None:
-    ids = [("x-tangle-runid", "conv_retry"), ("x-tangle-turnid", "conv_retry.t0.slow")]
+    ids = [("x-tangle-runid", "conv_retry"), ("x-tangle-turnid", "conv_retry.t0.held")]
     path = acme.url + "/v1/chat/completions"
-    lines = stream("POST", path, fields(acme, *ids), chat_body("20", "slow", stream=True))
+    lines = stream("POST", path, fields(acme, *ids), chat_body("again", "held", stream=True))
     next(lines)
     lines.close()
     wait_for_state(acme, "conv_retry", "failed")
-    again = acme.chat("20", "slow", headers=ids, stream=True)
+    (acme.folder / "again").touch()
+    again = acme.chat("again", "held", headers=ids, stream=True)
     assert again.body.endswith(b"data: [DONE]\n\n")
-    assert executions(acme.folder, "slow").count("conv_retry.t0.slow") == 2
+    assert executions(acme.folder, "held").count("conv_retry.t0.held") == 2
     assert "discard" in [event for event, _, _ in run_events(acme, "conv_retry")]
 
 
 def test_a_gateway_drains_before_it_stops(tmp_path: Path) -> None:
     gateway = Organisation(tmp_path, "drain.example")
-    gateway.configure(CONFIG, agents=AGENTS)
+    gateway.configure(HELD_CONFIG, agents=AGENTS + HELD)
     gateway.start()
     replies = []
 
     def ask() -> None:
-        replies.append(gateway.chat("10", "slow", headers=[("x-tangle-runid", "conv_drain")]))
+        replies.append(gateway.chat("go", "held", headers=[("x-tangle-runid", "conv_drain")]))
 
     asking = threading.Thread(target=ask)
     asking.start()
     wait_for_state(gateway, "conv_drain", "running")
-    assert gateway.stop() == 0
+    gateway.signal(signal.SIGTERM)
+    until(lambda: gateway.get("/readyz").status == 503)
+    (tmp_path / "go").touch()
+    assert gateway.ended() == 0
     asking.join(PATIENCE_SECONDS)
-    assert replies[0].text == "0 1 2 3 4 5 6 7 8 9 "
+    assert replies[0].text == "half whole "
     assert b"Traceback" not in (tmp_path / "err.txt").read_bytes()
 
 
@@ -180,7 +186,7 @@ def test_a_run_id_shared_with_somebody_else_cancels_only_ones_own_turns(acme: Or
     replies = []
 
     def ask() -> None:
-        replies.append(acme.chat("15", "slow", headers=run))
+        replies.append(acme.chat("shared", "held", headers=run))
 
     asking = threading.Thread(target=ask)
     asking.start()
@@ -190,6 +196,7 @@ def test_a_run_id_shared_with_somebody_else_cancels_only_ones_own_turns(acme: Or
     path = acme.url + "/runs/conv_shared_cancel/cancel"
     reply = request("POST", path, [("authorization", f"Bearer {mallory}")], b"")
     assert reply.json["cancelled"] == 0
+    (acme.folder / "shared").touch()
     asking.join(PATIENCE_SECONDS)
     assert replies[0].status == 200
 

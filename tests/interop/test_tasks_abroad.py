@@ -14,7 +14,7 @@ from tests.support.organisation import Organisation
 PRICE = 200
 MOST = 2
 # Some of its agents do not want to end.
-SOON = {"CARNET__GATEWAY__DRAIN_SECONDS": "1", "CARNET__GATEWAY__GRACE_SECONDS": "1"}
+SOON = {"CARNET__GATEWAY__DRAIN_SECONDS": "1"}
 
 
 class Scene(NamedTuple):

@@ -6,6 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from carnet.testing.wait import until
+from tests.faults.scene import HELD
 from tests.security.support.cards import CardHost, card, drips, key_of, peers, shows
 from tests.security.support.hostile import Hostile, agents
 from tests.security.support.scene import UPSTREAM_TOKEN, Scene, files, logged, notice, places
@@ -27,6 +28,11 @@ MODELS = """
 [agents.dear]
 kind = "python"
 target = "agents:slow"
+price = "0.001"
+
+[agents.held]
+kind = "python"
+target = "agents:held"
 price = "0.001"
 
 [agents.model]
@@ -57,7 +63,7 @@ url = "{url}/endless/v1"
 [agents.drip]
 kind = "tangle"
 url = "{url}/drip/v1"
-timeout = 0.5
+timeout = 3
 """
 
 
@@ -116,7 +122,7 @@ def scene(
     token.write_text(UPSTREAM_TOKEN)
     token.chmod(0o600)
     acme.configure(agents(hostile.url, "var/upstream.token") + MODELS.format(url=hostile.url))
-    acme.configure(PUBLIC + DESK_AGENTS + peers(cards, PUBLISHERS), agents=AGENTS + DESK)
+    acme.configure(PUBLIC + DESK_AGENTS + peers(cards, PUBLISHERS), agents=AGENTS + DESK + HELD)
     for gateway, sender in ((acme, alice), (acme, bob), (globex, alice)):
         gateway.carnet("peers", "add", sender.identity, "--key", sender.public)
     globex.configure(ENDLESS.format(url=hostile.url) + peers(cards, [NEIGHBOUR]))

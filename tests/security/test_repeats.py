@@ -6,6 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from carnet.testing.wait import until
+from tests.faults.scene import open_calls
 from tests.security.support.scene import (
     Running,
     Scene,
@@ -74,13 +76,13 @@ def test_the_same_body_in_another_order_is_the_same(scene: Scene) -> None:
 def test_a_running_turn_is_not_disturbed_by_another_body(scene: Scene) -> None:
     """A43, A44: the other one is refused at once."""
     run = fresh("busy")
-    running = Running(scene.acme, scene.alice, run, "5")
-    reply = scene.acme.chat("4", "dear", token=scene.alice, headers=ids(run))
+    running = Running(scene.acme, scene.alice, run)
+    reply = scene.acme.chat("other", "held", token=scene.alice, headers=ids(run))
     assert (reply.status, reply.code) == (422, "idempotency_mismatch")
     (state,) = query(scene.acme, "SELECT state FROM turn WHERE turn = ?", f"{run}.t0.echo")
     assert state == ("running",)
-    assert running.reply().text == "0 1 2 3 4 "
-    assert bills(scene.acme, run) == [("alice@acme.example", "agent:dear", 1000)]
+    assert running.reply().text == "half whole "
+    assert bills(scene.acme, run) == [("alice@acme.example", "agent:held", 1000)]
 
 
 def test_three_hundred_copies_of_one_turn_are_one_call_on_both_sides(scene: Scene) -> None:
@@ -124,45 +126,49 @@ def test_copies_that_come_when_it_is_over_are_answered_from_the_record(scene: Sc
     assert first.body.endswith(b"data: [DONE]\n\n")
 
 
-def waiting_for(scene: Scene, run: str, text: str, seconds: str, *, stream: bool = False) -> Reply:
+def waiting_for(scene: Scene, run: str, seconds: str, *, stream: bool = False) -> Reply:
     fields = [*ids(run), ("prefer", f"respond-async, wait={seconds}")]
-    return scene.acme.chat(text, "dear", token=scene.alice, headers=fields, stream=stream)
+    return scene.acme.chat(run, "held", token=scene.alice, headers=fields, stream=stream)
 
 
 def test_a_copy_that_has_less_time_than_the_turn_is_told_to_come_again(scene: Scene) -> None:
     """A44: and the turn goes on for whoever began it."""
     run = fresh("hasty")
-    running = Running(scene.acme, scene.alice, run, "40")
-    for copy in (waiting_for(scene, run, "40", "0"), waiting_for(scene, run, "40", "1")):
+    scraper = scene.acme.new_token(run, "--scope", "metrics")
+    until(lambda: open_calls(scene.acme, scraper) == 0)
+    running = Running(scene.acme, scene.alice, run)
+    for copy in (waiting_for(scene, run, "0"), waiting_for(scene, run, "1")):
         assert (copy.status, copy.code) == (409, "in_progress")
         assert copy.headers["retry-after"] == "1"
-    patient = waiting_for(scene, run, "40", "60")
-    first = running.reply()
-    assert (first.status, first.body) == (200, patient.body)
-    assert waiting_for(scene, run, "40", "0").body == first.body  # it is over: nothing to wait for
-    assert runs_of(scene.acme, "dear", run) == 1
-    assert bills(scene.acme, run) == [("alice@acme.example", "agent:dear", 1000)]
+    with ThreadPoolExecutor(1) as pool:
+        patient = pool.submit(waiting_for, scene, run, "60")
+        until(lambda: open_calls(scene.acme, scraper) == 2)
+        first = running.reply()
+    assert (first.status, first.body) == (200, patient.result().body)
+    assert waiting_for(scene, run, "0").body == first.body  # it is over: nothing to wait for
+    assert runs_of(scene.acme, "held", run) == 1
+    assert bills(scene.acme, run) == [("alice@acme.example", "agent:held", 1000)]
 
 
 def test_a_stream_of_a_copy_ends_when_its_caller_has_no_more_time(scene: Scene) -> None:
     """A44: what was said so far was shown, and the end says why there is no more."""
     run = fresh("hasty-stream")
-    running = Running(scene.acme, scene.alice, run, "30")
-    copy = waiting_for(scene, run, "30", "1", stream=True)
+    running = Running(scene.acme, scene.alice, run)
+    copy = waiting_for(scene, run, "1", stream=True)
     assert b'"in_progress"' in copy.body
     assert b"[DONE]" not in copy.body
-    assert running.reply().text.endswith("29 ")
+    assert running.reply().text == "half whole "
 
 
 def test_who_begins_a_turn_is_answered_within_the_time_that_it_gives(scene: Scene) -> None:
     """A44: a deadline holds for the first as for its copies."""
     run = fresh("impatient")
-    reply = waiting_for(scene, run, "600", "1")
+    reply = waiting_for(scene, run, "1")
     assert (reply.status, reply.code) == (504, "provider_timeout")
     assert bills(scene.acme, run) == []
 
 
 def test_a_deadline_that_is_none_is_refused_and_nothing_runs(scene: Scene) -> None:
     with nothing_done(scene):
-        reply = waiting_for(scene, fresh("never"), "4", "soon")
+        reply = waiting_for(scene, fresh("never"), "soon")
         assert (reply.status, reply.code) == (400, "malformed_caller_context")

@@ -1,13 +1,12 @@
 """The pages of runs over HTTP: what they show, to whom, and that nothing in them is a script."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from urllib.parse import quote
 
 import pytest
 
-from tests.gateway.people.browser import Browser, Somebody
+from tests.gateway.people.browser import Somebody
 from tests.support.http import chat_body, stream
 from tests.support.organisation import Organisation
 
@@ -155,23 +154,19 @@ def test_a_run_is_followed_live_until_it_has_ended(acme: Organisation, admin: So
         ("x-tangle-runid", run),
     ]
     words = stream(
-        "POST", f"{acme.url}/v1/chat/completions", fields, chat_body("30", "slow", stream=True)
+        "POST", f"{acme.url}/v1/chat/completions", fields, chat_body(run, "held", stream=True)
     )
     next(words)  # it runs
-
-    def watch(browser: Browser) -> bytes:
-        path = f"{acme.url}/console/live/runs/{run}"
-        return b"".join(stream("GET", path, [("cookie", browser.cookie)]))
-
-    with ThreadPoolExecutor() as threads:
-        views = [threads.submit(watch, browser) for browser in watching]
-        for _ in words:
-            pass
-        seen = [view.result(60) for view in views]
-    for frames in seen:
-        assert b'class="state running"' in frames
+    path = f"{acme.url}/console/live/runs/{run}"
+    views = [stream("GET", path, [("cookie", browser.cookie)]) for browser in watching]
+    for view in views:
+        assert any(b'class="state running"' in line for line in view)
+    (acme.folder / run).touch()
+    for view in views:
+        frames = b"".join(view)
         assert b'class="state done"' in frames
         assert frames.endswith(b"event: end\ndata: {}\n\n")
+    assert b"whole" in b"".join(words)
 
 
 def test_a_run_is_cancelled_by_a_button(acme: Organisation, operator: Somebody) -> None:

@@ -96,11 +96,16 @@ CONFIG = "".join(f'[agents.{n}]\nkind = "python"\ntarget = "agents:{n}"\n' for n
 
 
 class Alone:
-    """A gateway that has bound its own port, so that nobody but it and its children hold it."""
+    """A gateway that has bound its own port, so that nobody but it and its children listen there.
+
+    The port is kept from others: whoever allows reuse may listen there, while nobody else does.
+    """
 
     def __init__(self, acme: Organisation) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self._kept = socket.socket()
+        self._kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._kept.bind(("127.0.0.1", 0))
+        self.port = self._kept.getsockname()[1]
         self._acme = acme
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -140,6 +145,10 @@ class Alone:
             self.process.kill()
             self.process.wait()
 
+    def close(self) -> None:
+        self.kill()
+        self._kept.close()
+
     def orphans(self) -> list[int]:
         noted = self._acme.folder / "orphans.txt"
         return [int(line) for line in noted.read_text().split()] if noted.exists() else []
@@ -158,7 +167,7 @@ def alone(acme: Organisation) -> Iterator[Alone]:
     gateway = Alone(acme)
     gateway.start()
     yield gateway
-    gateway.kill()
+    gateway.close()
     for pid in gateway.orphans():
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

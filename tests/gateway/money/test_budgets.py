@@ -29,11 +29,11 @@ def test_who_is_bounded_sees_how_much_is_left_and_nobody_elses(acme: Organisatio
     browser = alice.browser()
 
     def is_counted() -> bool:
-        """Whether the gateway knows of what was set: it looks once a second."""
+        """Whether the gateway knows of the budget, by a call: it looks once a second."""
         assert browser.chat("x", "paid").status == 200
-        found = browser.send("GET", "/budgets").json
-        return bool(found["limits"]) and found["budgets"][0]["spent"]["calls"] > 0
+        return bool(browser.send("GET", "/budgets").json["budgets"][0]["spent"]["calls"])
 
+    until(lambda: browser.send("GET", "/budgets").json["limits"])
     until(is_counted)
     page = browser.send("GET", "/budgets").json
     (budget,) = page["budgets"]

@@ -7,8 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from carnet.testing.stage import Organisation, Stage
+from carnet.testing import stage
 from tests.interop.a2a.conftest import AGENTS, sections
+from tests.support.organisation import Organisation
 
 MORE_AGENTS = """
 @carnet.agent("slow2")
@@ -32,18 +33,18 @@ streams_per_caller = 2
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Organisation]:
-    with Stage(tmp_path_factory.mktemp("own_tasks")) as stage:
-        made = stage.organisation(
-            "acme.example", config=CONFIG + sections(NAMES), agents=AGENTS + MORE_AGENTS
-        )
-        made.start()
-        yield made
+    made = Organisation(tmp_path_factory.mktemp("own_tasks"), "acme.example")
+    starter = (made.folder / "agents.py").read_text()
+    made.configure(CONFIG + sections(NAMES), agents=starter + AGENTS + MORE_AGENTS)
+    made.start()
+    yield made
+    made.close()
 
 
 class Caller:
     """Asks one gateway, with a token of its own."""
 
-    def __init__(self, gateway: Organisation, name: str) -> None:
+    def __init__(self, gateway: stage.Organisation, name: str) -> None:
         self._url = f"http://127.0.0.1:{gateway.port}/agents"
         token = gateway.new_token(name)
         self._fields = {"authorization": f"Bearer {token}", "a2a-version": "1.0"}

@@ -11,9 +11,10 @@ from tests.support.federation import organisation
 from tests.support.model import CLOSED, Answer, Asked, Model
 from tests.support.organisation import Organisation
 
-CARDS = ("stream", "plain", "elsewhere", "grpc", "oauth", "required", "twofold", "huge")
+CARDS = ("stream", "plain", "brief", "elsewhere", "grpc", "oauth", "required", "twofold", "huge")
 CONFIG = "".join(
-    f'[agents.{name}]\nkind = "a2a"\nurl = "{{url}}/{name}"\ntimeout = 2\nmax_cost = "0.5"\n'
+    f'[agents.{name}]\nkind = "a2a"\nurl = "{{url}}/{name}"\nmax_cost = "0.5"\n'
+    f"timeout = {4 if name == 'brief' else 30}\n"
     for name in CARDS
 )
 CANARY = "slip-of-a-liar"
@@ -193,7 +194,7 @@ def test_a_task_that_never_ends_is_given_up_in_time_and_cancelled(scene: Scene) 
         return result({"task": TASK} if is_send else TASK)
 
     answering(scene, reply)
-    answer = scene.gateway.chat("hi", "plain")
+    answer = scene.gateway.chat("hi", "brief")
     assert (answer.status, answer.code) == (504, "provider_timeout")
     until(lambda: "CancelTask" in scene.operations())
     assert scene.operations().count("SendMessage") == 1

@@ -220,22 +220,24 @@ def undated(replies: Iterable[Reply]) -> list[tuple[int, dict[str, str], bytes]]
 
 
 class Running:
-    """A call of somebody's that is going on in another thread."""
+    """A call of somebody's that is going on in another thread, until its answer is wanted."""
 
-    def __init__(self, gateway: Organisation, token: str, run: str, text: str) -> None:
-        """Wait until its agent runs, which takes a tenth of a second for each of `text`."""
+    def __init__(self, gateway: Organisation, token: str, run: str) -> None:
+        """Wait until its agent runs; it is asked with the name of the run."""
         self._replies: list[Reply] = []
+        self._gate = gateway.folder / run
 
         def ask() -> None:
-            self._replies.append(gateway.chat(text, "dear", token=token, headers=ids(run)))
+            self._replies.append(gateway.chat(run, "held", token=token, headers=ids(run)))
 
-        before = runs_of(gateway, "dear", run)
+        before = runs_of(gateway, "held", run)
         self._thread = threading.Thread(target=ask)
         self._thread.start()
-        until(lambda: runs_of(gateway, "dear", run) > before)
+        until(lambda: runs_of(gateway, "held", run) > before)
 
     def reply(self) -> Reply:
-        """Its answer."""
+        """Let it end; its answer."""
+        self._gate.touch()
         self._thread.join()
         return self._replies[0]
 
