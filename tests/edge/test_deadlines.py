@@ -92,13 +92,13 @@ def test_a_reader_that_never_reads_is_cut_off_and_its_agent_stopped(
 class Talker(Patient):
     """An application that talks without end, as far as it is listened to."""
 
-    said = 0  # pieces of its answer
+    pieces = 0  # of its answer
 
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         while not self.may_read.is_set():
             await send({"type": "http.response.body", "body": b"x" * 65_536, "more_body": True})
-            self.said += 1
+            self.pieces += 1
             await asyncio.sleep(0)
 
 
@@ -113,9 +113,9 @@ async def test_a_slow_reader_that_reads_is_left_alone(monkeypatch: pytest.Monkey
         connection = await place.connection(b"/x")
         transport, flow = connection.transport, connection.flow
         for _ in range(5):
-            before = app.said
+            before = app.pieces
             ahead += LIMITS.write_stall_seconds - 5
-            while app.said == before:
+            while app.pieces == before:
                 assert await reader.read(65_536)
             await until_so(lambda: flow.write_paused or transport.is_closing())
             sweep([connection], loop.time())
