@@ -78,7 +78,7 @@ async def waiting_commits(place: Place) -> AsyncIterator[None]:
             await connection.execute("DROP TABLE probe")
 
 
-async def kill_who_waits_for(killer: Any, event: str) -> None:  # noqa: ANN401, RUF100
+async def kill_who_waits_for(killer: "asyncpg.Connection[Any]", event: str) -> None:
     """Terminate the one connection of the store that waits in the server for this.
 
     The server does not let it wait for long, so the connection that kills it is there before.

@@ -16,9 +16,18 @@ from carnet.stores.open import Store
 from carnet.stores.secrets import secrets_file
 from carnet.stores.turn.finish_rules import START, Seals
 from tests.crash.test_kill import KILLED, run_victim
-from tests.stores.postgres.test_driver import kill_who_waits_for, waiting_commits
+from tests.stores.postgres.test_driver import kill_who_waits_for, outside, waiting_commits
 from tests.stores.support import servers
-from tests.stores.support.scenes import ALICE, BOB, Place, a_claim, a_finish, claimed, finished
+from tests.stores.support.scenes import (
+    ALICE,
+    BOB,
+    Place,
+    a_claim,
+    a_finish,
+    claimed,
+    end_upkeep,
+    finished,
+)
 
 LEDGER = ("n", "at", "run", "turn", "issuer", "account", "credit", "amount", "lane", "seq", "hash")
 PREDATING = (
@@ -359,9 +368,10 @@ async def test_after_a_postgres_commit_that_nobody_knows_of_a_new_shard_begins(
 ) -> None:
     await finished(store, "before")
     turn = claimed(await store.turns.claim(a_claim("unknown")))
-    async with waiting_commits(place):
+    end_upkeep(store)
+    async with waiting_commits(place), outside(place) as killer:
         waiting = asyncio.ensure_future(store.turns.finish(a_finish(turn)))
-        await kill_who_waits_for(place, "SyncRep")
+        await kill_who_waits_for(killer, "SyncRep")
         with pytest.raises(OutcomeUnknown):
             await waiting
     await finished(store, "after")
