@@ -5,9 +5,8 @@ import time
 from collections.abc import Callable
 
 TIMES = 8
-SQUARE = (
-    24  # between 8, where time grows as what is given does, and 64, where it does as its square
-)
+# Between 8, where time grows as what is given does, and 64, where it does as its square.
+SQUARE = 24
 ROUNDS = 3
 
 

@@ -6,8 +6,7 @@ forgotten   with the events of its turn (`events`), with the turn itself (`turn`
 moves       a move (`migrate --to`) and a backup copy it; what belongs to the running of one store
             stays behind
 exported    with a run (`run export`), with what an agent keeps for a person (`memory export`), or
-            with a conversation (`/export`); what is not is an index, or serves the gateway alone,
-            and leaves with a backup
+            with a conversation (`/export`); everything else leaves with a backup alone
 
 Law. A table of the schema that is not named here is an error of ours; a test compares them.
 """
